@@ -1,0 +1,1 @@
+"""Pure judgement: policies and checks over a frozen snapshot."""

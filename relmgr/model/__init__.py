@@ -1,0 +1,1 @@
+"""Frozen nouns: what relmgr knows, with the JSON keys that other programs read."""

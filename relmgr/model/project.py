@@ -1,0 +1,180 @@
+"""A project: repositories, the pins between them, and the contracts those pins carry."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, Field, model_validator
+
+from relmgr.model.base import Convention, Noun
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    return text
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except Exception:
+        raise ValueError(
+            f"unknown time zone {name!r}; use an IANA name such as America/Los_Angeles"
+        ) from None
+    return name
+
+
+Pattern = Annotated[str, AfterValidator(_pattern)]
+Zone = Annotated[str, AfterValidator(_zone)]
+Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$")]
+
+SiteKind = Literal["cget", "cget-command", "shell-variable", "one-line", "gitlink", "cmake-variable"]
+
+
+class Repository(Noun):
+    """A repository by its forge name; `aliases` are its former names (same project, no bump when one replaces another)."""
+
+    slug: Slug
+    aliases: tuple[Slug, ...] = ()
+    words: tuple[str, ...] = Field(default=(), description="names people use for it in prose, such as 'MLIR'")
+    default_branch: str = "main"
+    path: Path | None = Field(default=None, description="local clone, bare mirror or work tree")
+    remote: str | None = Field(default=None, description="URL for ls-remote where no clone is at hand")
+    root: str = Field(
+        default="", description="the project's folder inside a monorepo, '' for the whole repository"
+    )
+    release_branches: Pattern = Field(
+        default=r"^release/(?P<train>\d+\.\d+)$",
+        description="branches of a release train; the group `train` gives its number",
+    )
+    all_branches: Pattern = Field(
+        default=r"^(?:main|master|develop|release/.*)$",
+        description="branches whose first parents `--release-branches` walks",
+    )
+    release_tags: Pattern = r"^v?\d+\.\d+(\.\d+)?$"
+    databases: tuple[str, ...] = Field(default=(), description="globs of shipped kernel databases")
+    database_folders: tuple[str, ...] = Field(default=(), description="folders in which such files may lie")
+
+    def names(self) -> tuple[str, ...]:
+        """Return every slug this repository has had, the current one first."""
+        return (self.slug, *self.aliases)
+
+    def is_named(self, slug: str | None) -> bool:
+        """Tell whether `slug` (any letter case) is this repository, under its present or a former name."""
+        return slug is not None and slug.lower() in {name.lower() for name in self.names()}
+
+
+class Site(Noun):
+    """One place where a pin is written. `repository` is needed by kinds that name only a ref."""
+
+    kind: SiteKind
+    path: str
+    variable: str | None = Field(default=None, description="shell or CMake variable that holds the ref")
+    repository: Slug | None = Field(default=None, description="what a bare ref at this site belongs to")
+
+    @model_validator(mode="after")
+    def _check(self) -> Site:
+        if self.kind in ("shell-variable", "cmake-variable") and not self.variable:
+            raise ValueError(f"a site of kind {self.kind!r} needs `variable`")
+        if self.path.startswith("/") or ".." in Path(self.path).parts:
+            raise ValueError("a site's path is relative to the repository's root folder")
+        return self
+
+    def label(self) -> str:
+        """Return the site's path, with its variable where it has one."""
+        return f"{self.path}:{self.variable}" if self.variable else self.path
+
+
+class PinConfig(Noun):
+    """A pin: `consumer` names the exact ref of `provider` at one of `sites`, listed by precedence."""
+
+    name: str
+    consumer: str
+    provider: str
+    contract: str | None = None
+    group: str | None = Field(default=None, description="pins of one group move together")
+    sites: tuple[Site, ...] = Field(min_length=1)
+
+
+class Contract(Noun):
+    """What a provider promises by a number: `macro` in one of `headers`, listed from the oldest to the newest path."""
+
+    macro: Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
+    former_macros: tuple[str, ...] = ()
+    headers: tuple[str, ...] = Field(min_length=1)
+    kernel_structs: tuple[str, ...] = Field(default=(), description="structs that a kernel receives")
+    guard_files: tuple[str, ...] = Field(
+        default=(), description="globs of consumer files with `#if` on the macro"
+    )
+    kernel_symbol: Pattern | None = Field(default=None, description="symbols of the provider's own kernels")
+    conventions: dict[int, Convention] = Field(
+        default={}, description="how kernels take arguments at each number"
+    )
+    flag_renames: dict[str, str] = Field(
+        default={}, description="build options that changed name at the provider"
+    )
+    ledger: Path | None = Field(default=None, description="table of refs whose number is known")
+
+    def convention_of(self, number: int | None) -> Convention:
+        """Return the declared convention of `number`, `unknown` where none is declared."""
+        return "unknown" if number is None else self.conventions.get(number, "unknown")
+
+
+class Project(Noun):
+    """Everything relmgr is told about a set of repositories."""
+
+    name: str
+    zone: Zone = "UTC"
+    forge: str = "github.com"
+    owners: tuple[str, ...] = Field(default=(), description="GitHub logins that may grant exceptions")
+    repositories: dict[str, Repository] = Field(min_length=1)
+    pins: tuple[PinConfig, ...] = Field(min_length=1)
+    contracts: dict[str, Contract] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> Project:
+        for number, pin in enumerate(self.pins):
+            for end in (pin.consumer, pin.provider):
+                if end not in self.repositories:
+                    raise ValueError(
+                        f"pins.{number}: {end!r} is no repository; known: {', '.join(self.repositories)}"
+                    )
+            if pin.contract is not None and pin.contract not in self.contracts:
+                known = ", ".join(self.contracts) or "none"
+                raise ValueError(f"pins.{number}: {pin.contract!r} is no contract; known: {known}")
+        names = [pin.name for pin in self.pins]
+        if len(set(names)) != len(names):
+            raise ValueError(f"pin names must differ: {', '.join(names)}")
+        return self
+
+    @cached_property
+    def timezone(self) -> ZoneInfo:
+        """The project's zone, in which a date alone means that whole day."""
+        return ZoneInfo(self.zone)
+
+    def pin(self, name: str | None = None) -> PinConfig:
+        """Return the pin called `name`; without a name the first one, which is the project's main pin."""
+        if name is None:
+            return self.pins[0]
+        for pin in self.pins:
+            if pin.name == name:
+                return pin
+        raise KeyError(name)
+
+    def contract(self, pin: PinConfig) -> Contract | None:
+        """Return the contract that `pin` carries, if any."""
+        return self.contracts[pin.contract] if pin.contract else None
+
+    def repository_named(self, slug: str | None) -> str | None:
+        """Return the configured name of the repository that is or was called `slug`."""
+        for name, repository in self.repositories.items():
+            if repository.is_named(slug):
+                return name
+        return None

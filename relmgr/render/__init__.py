@@ -1,0 +1,1 @@
+"""View models to text: Markdown, HTML, plain text, JSON."""

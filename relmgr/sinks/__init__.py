@@ -1,0 +1,1 @@
+"""Write the world: files, git, GitHub, databases."""

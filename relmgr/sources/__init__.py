@@ -1,0 +1,1 @@
+"""Read the world, return model objects, never write."""

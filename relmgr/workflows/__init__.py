@@ -1,0 +1,1 @@
+"""Each workflow reads as a sentence: read, judge, render, write."""
