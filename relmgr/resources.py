@@ -18,6 +18,4 @@ def shipped(folder: str) -> Path:
     for base in (_PACKAGE, _PACKAGE.parent):
         if (base / folder).is_dir():
             return base / folder
-    raise SourceError(
-        f"the shipped folder {folder!r} is missing", where=str(_PACKAGE), next_step="reinstall relmgr"
-    )
+    raise SourceError(f"the shipped folder {folder!r} is missing", where=str(_PACKAGE), next_step="reinstall relmgr")

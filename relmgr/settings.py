@@ -42,13 +42,9 @@ def load_project(name_or_file: str | None = None, paths: dict[str, Path] | None 
     for name, path in (paths or {}).items():
         if name not in project.repositories:
             known = ", ".join(project.repositories)
-            raise UserError(
-                f"--repo {name}=...: no repository of that name", next_step=f"use one of: {known}"
-            )
+            raise UserError(f"--repo {name}=...: no repository of that name", next_step=f"use one of: {known}")
         if not path.exists():
-            raise UserError(
-                f"--repo {name}={path}: no such folder", next_step="give a clone, mirror or work tree"
-            )
+            raise UserError(f"--repo {name}={path}: no such folder", next_step="give a clone, mirror or work tree")
     repositories = {
         name: repository.model_copy(update={"path": (paths or {}).get(name, repository.path)})
         for name, repository in project.repositories.items()
@@ -174,14 +170,10 @@ def _allowed_names(model: Any, loc: Loc) -> list[str]:
 def _read_text(file: Path) -> str:
     try:
         if file.stat().st_size > MAX_CONFIG_BYTES:
-            raise UserError(
-                "too large for a configuration file", where=str(file), next_step="is it the right file?"
-            )
+            raise UserError("too large for a configuration file", where=str(file), next_step="is it the right file?")
         return file.read_text(encoding="utf-8")
     except OSError as error:
-        raise UserError(
-            f"cannot be read: {error.strerror}", where=str(file), next_step="check the path"
-        ) from None
+        raise UserError(f"cannot be read: {error.strerror}", where=str(file), next_step="check the path") from None
     except UnicodeDecodeError as error:
         raise UserError(f"not UTF-8: {error.reason}", where=str(file), next_step="save it as UTF-8") from None
 
@@ -222,8 +214,9 @@ def _yaml_lines(node: yaml.Node, loc: Loc, lines: Lines) -> None:
     lines.setdefault(loc, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            lines[(*loc, str(key.value))] = key.start_mark.line + 1
-            _yaml_lines(value, (*loc, str(key.value)), lines)
+            inner = (*loc, str(key.value))
+            lines[inner] = key.start_mark.line + 1
+            _yaml_lines(value, inner, lines)
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
             _yaml_lines(value, (*loc, index), lines)

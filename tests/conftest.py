@@ -24,7 +24,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
-    yield
+    return
 
 
 @pytest.fixture(autouse=True)

@@ -34,9 +34,7 @@ def project_options(command: F) -> F:
             metavar="NAME|FILE",
             help="Shipped project, or a TOML file (default: miopen-rocmlir).",
         ),
-        click.option(
-            "--repo", "repos", multiple=True, metavar="NAME=PATH", help="Clone of a configured repository."
-        ),
+        click.option("--repo", "repos", multiple=True, metavar="NAME=PATH", help="Clone of a configured repository."),
     )(command)
 
 
@@ -65,16 +63,12 @@ def range_options(command: F) -> F:
 
 def at_option(command: F) -> F:
     """Add `--at`, an aware time or a date (its last instant in the project's zone); see `instant`."""
-    return click.option("--at", metavar="DATETIME", help="As of this date (whole day) or aware date-time.")(
-        command
-    )
+    return click.option("--at", metavar="DATETIME", help="As of this date (whole day) or aware date-time.")(command)
 
 
 def pin_option(command: F) -> F:
     """Add `--pin NAME`, for projects with several pins."""
-    return click.option(
-        "--pin", "pin_name", metavar="NAME", help="Which pin (default: the project's first)."
-    )(command)
+    return click.option("--pin", "pin_name", metavar="NAME", help="Which pin (default: the project's first).")(command)
 
 
 def the_project(project: str | None, repos: tuple[str, ...]) -> Project:
@@ -85,9 +79,7 @@ def the_project(project: str | None, repos: tuple[str, ...]) -> Project:
     for item in repos:
         name, equals, path = item.partition("=")
         if not equals or not name or not path:
-            raise UserError(
-                f"--repo {item!r} is not NAME=PATH", next_step="write for example --repo miopen=../MIOpen"
-            )
+            raise UserError(f"--repo {item!r} is not NAME=PATH", next_step="write for example --repo miopen=../MIOpen")
         paths[name] = Path(path)
     return load_project(project, paths)
 

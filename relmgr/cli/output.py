@@ -27,8 +27,6 @@ def emit(
         try:
             out.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise UserError(
-                f"cannot write: {error.strerror}", where=str(out), next_step="give another --out"
-            ) from None
+            raise UserError(f"cannot write: {error.strerror}", where=str(out), next_step="give another --out") from None
     elif not quiet:
         click.echo(text, nl=False)

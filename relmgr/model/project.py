@@ -25,9 +25,7 @@ def _zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except Exception:
-        raise ValueError(
-            f"unknown time zone {name!r}; use an IANA name such as America/Los_Angeles"
-        ) from None
+        raise ValueError(f"unknown time zone {name!r}; use an IANA name such as America/Los_Angeles") from None
     return name
 
 
@@ -39,7 +37,7 @@ SiteKind = Literal["cget", "cget-command", "shell-variable", "one-line", "gitlin
 
 
 class Repository(Noun):
-    """A repository by its forge name; `aliases` are its former names (same project, no bump when one replaces another)."""
+    """A repository by its forge name; `aliases` are former names of the same project."""
 
     slug: Slug
     aliases: tuple[Slug, ...] = ()
@@ -47,9 +45,7 @@ class Repository(Noun):
     default_branch: str = "main"
     path: Path | None = Field(default=None, description="local clone, bare mirror or work tree")
     remote: str | None = Field(default=None, description="URL for ls-remote where no clone is at hand")
-    root: str = Field(
-        default="", description="the project's folder inside a monorepo, '' for the whole repository"
-    )
+    root: str = Field(default="", description="the project's folder inside a monorepo, '' for the whole repository")
     release_branches: Pattern = Field(
         default=r"^release/(?P<train>\d+\.\d+)$",
         description="branches of a release train; the group `train` gives its number",
@@ -110,16 +106,10 @@ class Contract(Noun):
     former_macros: tuple[str, ...] = ()
     headers: tuple[str, ...] = Field(min_length=1)
     kernel_structs: tuple[str, ...] = Field(default=(), description="structs that a kernel receives")
-    guard_files: tuple[str, ...] = Field(
-        default=(), description="globs of consumer files with `#if` on the macro"
-    )
+    guard_files: tuple[str, ...] = Field(default=(), description="globs of consumer files with `#if` on the macro")
     kernel_symbol: Pattern | None = Field(default=None, description="symbols of the provider's own kernels")
-    conventions: dict[int, Convention] = Field(
-        default={}, description="how kernels take arguments at each number"
-    )
-    flag_renames: dict[str, str] = Field(
-        default={}, description="build options that changed name at the provider"
-    )
+    conventions: dict[int, Convention] = Field(default={}, description="how kernels take arguments at each number")
+    flag_renames: dict[str, str] = Field(default={}, description="build options that changed name at the provider")
     ledger: Path | None = Field(default=None, description="table of refs whose number is known")
 
     def convention_of(self, number: int | None) -> Convention:
@@ -136,16 +126,14 @@ class Project(Noun):
     owners: tuple[str, ...] = Field(default=(), description="GitHub logins that may grant exceptions")
     repositories: dict[str, Repository] = Field(min_length=1)
     pins: tuple[PinConfig, ...] = Field(min_length=1)
-    contracts: dict[str, Contract] = {}
+    contracts: dict[str, Contract] = Field(default={})
 
     @model_validator(mode="after")
     def _check(self) -> Project:
         for number, pin in enumerate(self.pins):
             for end in (pin.consumer, pin.provider):
                 if end not in self.repositories:
-                    raise ValueError(
-                        f"pins.{number}: {end!r} is no repository; known: {', '.join(self.repositories)}"
-                    )
+                    raise ValueError(f"pins.{number}: {end!r} is no repository; known: {', '.join(self.repositories)}")
             if pin.contract is not None and pin.contract not in self.contracts:
                 known = ", ".join(self.contracts) or "none"
                 raise ValueError(f"pins.{number}: {pin.contract!r} is no contract; known: {known}")

@@ -29,9 +29,7 @@ def parse_instant(text: str, zone: ZoneInfo) -> datetime:
             f"{text!r} is not a date or date-time", next_step="write 2022-07-12 or 2022-07-12T09:00:00-07:00"
         ) from None
     if moment.tzinfo is None:
-        raise UserError(
-            f"{text!r} has no offset", next_step="add one, such as -07:00 or Z, or give a date alone"
-        )
+        raise UserError(f"{text!r} has no offset", next_step="add one, such as -07:00 or Z, or give a date alone")
     return moment
 
 

@@ -20,9 +20,7 @@ class TestRepository:
         env = dict(os.environ)
         if at:
             env |= {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
-        run = subprocess.run(
-            ["git", "-C", str(self.path), *args], env=env, check=True, capture_output=True, text=True
-        )
+        run = subprocess.run(["git", "-C", str(self.path), *args], env=env, check=True, capture_output=True, text=True)
         return run.stdout.strip()
 
     def commit(
