@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import click
 
 from relmgr import __version__
 
-# Command name -> module, and the line shown by `relmgr --help`: so that help imports no group.
-COMMANDS = {
+# Command name -> module, and the line shown by `--help`: so that help imports no command.
+Commands = dict[str, tuple[str, str]]
+
+COMMANDS: Commands = {
     "pin": ("relmgr.cli.pin:group", "The compiler pin: now, over history, and its safety checks."),
     "abi": ("relmgr.cli.abi:group", "The kernel ABI number, header differences, guards, code objects."),
     "config": ("relmgr.cli.config:group", "Check a project's settings."),
@@ -20,15 +23,19 @@ COMMANDS = {
 class LazyGroup(click.Group):
     """A group that knows its commands' names and help lines, and imports one when it is called."""
 
+    def __init__(self, *args: Any, lazy: Commands, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.lazy = lazy
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the command names."""
-        return list(COMMANDS)
+        return list(self.lazy)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return one command."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.lazy:
             return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        module, _, attribute = self.lazy[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
@@ -36,10 +43,15 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command list without importing the commands."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+            formatter.write_dl([(name, line) for name, (_, line) in self.lazy.items()])
 
 
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def lazy_group(name: str, help_text: str, commands: Commands) -> LazyGroup:
+    """Return the group `name` whose `commands` are imported one by one, when called."""
+    return LazyGroup(name=name, help=help_text, lazy=commands)
+
+
+@click.command(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="relmgr")
 def root() -> None:
     """Keep a pinned kernel compiler honest.
