@@ -74,6 +74,9 @@ class Site(Noun):
     path: str
     variable: str | None = Field(default=None, description="shell or CMake variable that holds the ref")
     repository: Slug | None = Field(default=None, description="what a bare ref at this site belongs to")
+    copy_: bool = Field(
+        default=False, alias="copy", description="repeats the pin: it must agree, and is never the pin itself"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Site:
@@ -110,6 +113,9 @@ class Contract(Noun):
     kernel_symbol: Pattern | None = Field(default=None, description="symbols of the provider's own kernels")
     conventions: dict[int, Convention] = Field(default={}, description="how kernels take arguments at each number")
     flag_renames: dict[str, str] = Field(default={}, description="build options that changed name at the provider")
+    number_without_macro: int | None = Field(
+        default=None, description="the number that a header without the macro stands for; unset: unknown"
+    )
     ledger: Path | None = Field(default=None, description="table of refs whose number is known")
 
     def convention_of(self, number: int | None) -> Convention:
