@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from relmgr.errors import UserError
+from relmgr.errors import UserError, redact
 from relmgr.model.project import Project
 from relmgr.resources import shipped
 
@@ -31,24 +31,29 @@ PROJECT_FILE = "relmgr.toml"
 MAX_CONFIG_BYTES = 1_000_000
 
 
-def load_project(name_or_file: str | None = None, paths: dict[str, Path] | None = None) -> Project:
+def load_project(name_or_file: str | None = None, paths: dict[str, str] | None = None) -> Project:
     """Return the project called `name_or_file` (shipped, or a TOML file), with `paths` laid over its repositories.
 
-    Without a name, `relmgr.toml` in the working folder or the shipped default. Raises `UserError` for a missing or
-    invalid file and for a path given to an unknown repository.
+    Without a name, `relmgr.toml` in the working folder or the shipped default. `paths` maps a repository's name to a
+    folder, or to a URL that can only be asked for its refs. Raises `UserError` for a missing or invalid file and for a
+    path given to an unknown repository.
     """
     file = find_project_file(name_or_file)
     project = read_project(file)
+    repositories = dict(project.repositories)
     for name, path in (paths or {}).items():
         if name not in project.repositories:
             known = ", ".join(project.repositories)
             raise UserError(f"--repo {name}=...: no repository of that name", next_step=f"use one of: {known}")
-        if not path.exists():
-            raise UserError(f"--repo {name}={path}: no such folder", next_step="give a clone, mirror or work tree")
-    repositories = {
-        name: repository.model_copy(update={"path": (paths or {}).get(name, repository.path)})
-        for name, repository in project.repositories.items()
-    }
+        if "://" in path:
+            update: dict[str, object] = {"remote": path, "path": None}
+        elif Path(path).is_dir():
+            update = {"path": Path(path)}
+        else:
+            raise UserError(
+                f"--repo {name}={redact(path)}: no such folder", next_step="give a clone, mirror, work tree or URL"
+            )
+        repositories[name] = repositories[name].model_copy(update=update)
     return project.model_copy(update={"repositories": repositories})
 
 

@@ -73,15 +73,15 @@ def pin_option(command: F) -> F:
 
 def the_project(project: str | None, repos: tuple[str, ...]) -> Project:
     """Load the project that the options name; inside a clone its own repository is found by itself."""
-    from relmgr.settings import load_project
+    from relmgr.workflows.locate import find_project
 
-    paths: dict[str, Path] = {}
+    paths: dict[str, str] = {}
     for item in repos:
         name, equals, path = item.partition("=")
         if not equals or not name or not path:
             raise UserError(f"--repo {item!r} is not NAME=PATH", next_step="write for example --repo miopen=../MIOpen")
-        paths[name] = Path(path)
-    return load_project(project, paths)
+        paths[name] = path
+    return find_project(project, paths)
 
 
 def instant(at: str | None, project: Project) -> datetime | None:

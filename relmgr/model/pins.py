@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from relmgr.model.base import Confidence, Convention, Noun, Outcome
+from relmgr.model.base import Confidence, Convention, Level, Noun, Outcome
 
 RefKind = Literal["sha", "tag", "branch"]
 Kind = Literal["first", "ref", "repository", "site", "digest", "options", "revert", "rebump", "removed", "restored"]
@@ -154,6 +154,7 @@ class PinFinding(Noun):
 
     check: str
     outcome: Outcome
+    level: Level
     evidence: dict[str, object]
     remedy: str
 
@@ -165,3 +166,9 @@ class PinCheck(Noun):
     consumer: str
     ref: str
     findings: tuple[PinFinding, ...]
+
+    @property
+    def blocks(self) -> bool:
+        """Tell whether a blocking check failed or could not tell."""
+        bad = (Outcome.FAILED, Outcome.PENDING, Outcome.UNKNOWN)
+        return any(f.level is Level.BLOCK and f.outcome in bad for f in self.findings)

@@ -99,6 +99,7 @@ class PinConfig(Noun):
     provider: str
     contract: str | None = None
     group: str | None = Field(default=None, description="pins of one group move together")
+    max_age_days: int = Field(default=180, ge=1, description="a pin that did not move for longer is worth a warning")
     sites: tuple[Site, ...] = Field(min_length=1)
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from jinja2 import FileSystemLoader, StrictUndefined, select_autoescape
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import SandboxedEnvironment
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
@@ -27,19 +27,22 @@ def render(template: str, **view: Any) -> str:
 
 
 @lru_cache(maxsize=1)
-def environment() -> ImmutableSandboxedEnvironment:
+def environment() -> SandboxedEnvironment:
     """Return the one template environment."""
-    env = ImmutableSandboxedEnvironment(
+    env = SandboxedEnvironment(
         loader=FileSystemLoader(shipped("templates")),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        extensions=["jinja2.ext.do"],
         autoescape=select_autoescape(enabled_extensions=("html.j2",), default=False),
     )
     env.filters.update(
         short=short,
         date=date,
+        pr=pr,
+        abi_step=abi_step,
         table=table,
         md_table=md_table,
         md=md_text,
@@ -58,6 +61,20 @@ def short(ref: str | None) -> str:
 def date(value: datetime | None) -> str:
     """Return the calendar date in the value's own offset (the committer's date), `-` for none."""
     return "-" if value is None else value.date().isoformat()
+
+
+def pr(number: int | None) -> str:
+    """Return a pull request's number for people, `-` for none."""
+    return "-" if number is None else f"#{number}"
+
+
+def abi_step(change: Any) -> str:
+    """Return the ABI step of a pin change: `5 -> 6 (crossing)`, `5`, `? -> 5`, `-` where no ABI was asked for."""
+    if change is None:
+        return "-"
+    old, new = ("?" if number is None else str(number) for number in (change.old, change.new))
+    step = new if old == new else f"{old} -> {new}"
+    return f"{step} (crossing)" if change.crossing else step
 
 
 def table(rows: Iterable[Sequence[Any]], header: Sequence[str]) -> str:

@@ -32,12 +32,10 @@ class Ancestry:
         for index, (_, commit) in reversed(list(enumerate(tips))):
             first[commit.encode()] = index
         for sha in self._order:
-            index = first.get(sha)
-            if index is not None:
-                for parent in self._parents[sha]:
-                    known = first.get(parent)
-                    if known is None or index < known:
-                        first[parent] = index
+            if sha not in first:
+                continue
+            for parent in self._parents[sha]:
+                first[parent] = min(first[sha], first.get(parent, first[sha]))
         return {sha: tips[index][0] for sha, index in first.items()}
 
 

@@ -1,4 +1,4 @@
-"""Classify pin changes: kinds, reverts and re-bumps, and what they do to the kernel ABI. Pure, but for the ABI reader."""
+"""Classify pin changes: kinds, reverts and re-bumps, and what they do to the kernel ABI."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def classify(old: SitePin | None, new: SitePin | None, *, had_before: bool) -> t
 
 
 def abi_change(reader: AbiReader, old: SitePin | None, new: SitePin | None) -> AbiChange:
-    """Return the number and convention on both sides. The same ref under another name of its repository is no change."""
+    """Return number and convention on both sides; the same ref under another name of its repository is no change."""
     before, after = (_abi(reader, side) for side in (old, new))
     same = old is not None and new is not None and old.ref == new.ref
     known = "unknown" not in (before.convention, after.convention)
@@ -84,9 +84,7 @@ def link_reverts(changes: Sequence[PinChange], ancestry: Ancestry, body: Callabl
     for index, change in enumerate(linked):
         reverted = _reverted(change, linked[:index], body(change.commit))
         if reverted is not None:
-            linked[index] = change.model_copy(
-                update={"kinds": (*change.kinds, "revert"), "reverts": reverted.commit}
-            )
+            linked[index] = change.model_copy(update={"kinds": (*change.kinds, "revert"), "reverts": reverted.commit})
     for index, change in enumerate(list(linked)):
         if change.reverts:
             after = ancestry.descendants(change.commit)

@@ -156,7 +156,13 @@ def all_refs(clone: Clone, *, include_pulls: bool = False) -> Scope:
 def release_tags(clone: Clone, repository: Repository) -> list[tuple[str, str]]:
     """Return (tag, commit) of the release tags, in version order."""
     named = [(name, ref.commit) for name, ref in clone.tags.items() if re.match(repository.release_tags, name)]
-    return sorted(named, key=lambda tag: ([int(n) for n in re.findall(r"\d+", tag[0])], tag[0]))
+    return sorted(named, key=lambda tag: (_version(tag[0]), -len(tag[0])))
+
+
+def _version(tag: str) -> tuple[int, ...]:
+    """Return a tag's numbers, padded: `rocm-5.3` and `rocm-5.3.0` are one version."""
+    numbers = [int(n) for n in re.findall(r"\d+", tag)]
+    return (*numbers, *[0] * (4 - len(numbers)))
 
 
 def pin_history(
@@ -169,7 +175,9 @@ def pin_history(
     look like the first pin (N4).
     """
     if clone.shallow:
-        raise SourceError("a shallow clone has no history to tell", where=str(clone.path), next_step="git fetch --unshallow")
+        raise SourceError(
+            "a shallow clone has no history to tell", where=str(clone.path), next_step="git fetch --unshallow"
+        )
     reader = SiteReader(clone, project, pin)
     if not scope.starts:
         return PinHistory(pin=pin.name, consumer=pin.consumer, scope=scope.name, head=scope.head, changes=())
@@ -179,15 +187,15 @@ def pin_history(
         gaps: list[PinGap] = []
         steps = list(_candidates(_walk(clone, reader.paths, scope), reader, scope, gaps))
         states = {
-            commit: reader.state(commit)
-            for step in steps
-            for commit in (step.commit, *_compared(step.parents, scope))
+            commit: reader.state(commit) for step in steps for commit in (step.commit, *_compared(step.parents, scope))
         }
         ancestry = ancestry_read.result()
     changes = _changes(steps, states, scope, gaps, ancestry, abi)
     first_release = ancestry.first_containing(tags)
     bodies = {step.commit: step.body for step in steps}
-    dated = [change.model_copy(update={"first_release": first_release.get(change.commit.encode())}) for change in changes]
+    dated = [
+        change.model_copy(update={"first_release": first_release.get(change.commit.encode())}) for change in changes
+    ]
     return PinHistory(
         pin=pin.name,
         consumer=pin.consumer,
@@ -222,9 +230,7 @@ def _walk(clone: Clone, paths: list[str], scope: Scope) -> Iterator[_Step]:
         yield _Step(sha, tuple(parents.split()), at, subject, body, tuple(touched))
 
 
-def _candidates(
-    steps: Iterator[_Step], reader: SiteReader, scope: Scope, gaps: list[PinGap]
-) -> Iterator[_Step]:
+def _candidates(steps: Iterator[_Step], reader: SiteReader, scope: Scope, gaps: list[PinGap]) -> Iterator[_Step]:
     """Yield the steps whose pins may differ from every compared parent, one per commit."""
     seen: dict[str, int] = {}
     for step in steps:
@@ -233,9 +239,8 @@ def _candidates(
         if seen[step.commit] < len(_compared(step.parents, scope)):
             continue
         try:
-            if len(step.parents) > 1 and not scope.first_parent:
-                yield step
-            elif any(reader.differs(*touched) for touched in step.touched):
+            merge = len(step.parents) > 1 and not scope.first_parent
+            if merge or any(reader.differs(*touched) for touched in step.touched):
                 yield step
         except _Unreadable as gap:
             gaps.append(PinGap(commit=step.commit, path=gap.path, reason=gap.reason))

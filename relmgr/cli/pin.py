@@ -1,0 +1,112 @@
+"""`relmgr pin`: the compiler pin now, over history, and its safety checks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from relmgr.cli.options import (
+    at_option,
+    instant,
+    output_options,
+    pin_option,
+    project_options,
+    range_options,
+    the_project,
+)
+from relmgr.cli.output import emit
+from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE
+
+
+@click.group(name="pin")
+def group() -> None:
+    """The compiler pin: now, over history, and its safety checks."""
+
+
+@group.command()
+@project_options
+@pin_option
+@range_options
+@output_options
+def history(
+    project: str | None,
+    repos: tuple[str, ...],
+    pin_name: str | None,
+    ref: str | None,
+    all_refs: bool,
+    release_branches: bool,
+    include_pulls: bool,
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> int:
+    """Every change of the pin, oldest first, with its kinds and what it did to the kernel ABI."""
+    from relmgr.workflows.locate import named_pin
+    from relmgr.workflows.pins import show_history
+
+    loaded = the_project(project, repos)
+    document = show_history(
+        loaded, named_pin(loaded, pin_name), ref=ref, every_ref=all_refs, releases=release_branches, pulls=include_pulls
+    )
+    shown = document.changes if format_ == "json" else document
+    emit(shown, template="pin/history", format_=format_, out=out, quiet=quiet)
+    for gap in document.gaps:
+        click.echo(f"relmgr: {gap.commit[:12]}: {gap.path} could not be read ({gap.reason})", err=True)
+    return EXIT_SOURCE if document.gaps else EXIT_OK
+
+
+@group.command()
+@project_options
+@pin_option
+@click.option("--ref", metavar="REF", help="Branch, tag or commit (default: the default branch).")
+@at_option
+@output_options
+def show(
+    project: str | None,
+    repos: tuple[str, ...],
+    pin_name: str | None,
+    ref: str | None,
+    at: str | None,
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> int:
+    """The pin at a ref: every site, what its ref means, the ABI number, the age."""
+    from relmgr.workflows.locate import named_pin
+    from relmgr.workflows.pins import show_pin
+
+    loaded = the_project(project, repos)
+    document = show_pin(loaded, named_pin(loaded, pin_name), ref, instant(at, loaded))
+    emit(document, template="pin/show", format_=format_, out=out, quiet=quiet)
+    return EXIT_SOURCE if document.gaps else EXIT_OK
+
+
+@group.command()
+@project_options
+@pin_option
+@click.option("--ref", metavar="REF", help="Branch, tag or commit (default: the default branch).")
+@click.option(
+    "--archive", type=click.Path(dir_okay=False, path_type=Path), help="The pinned ref's archive, for its digest."
+)
+@at_option
+@output_options
+def check(
+    project: str | None,
+    repos: tuple[str, ...],
+    pin_name: str | None,
+    ref: str | None,
+    archive: Path | None,
+    at: str | None,
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> int:
+    """Every safety check on the current pin; exit code 1 when one blocks."""
+    from relmgr.workflows.locate import named_pin
+    from relmgr.workflows.pins import check_pin
+
+    loaded = the_project(project, repos)
+    document = check_pin(loaded, named_pin(loaded, pin_name), ref, instant(at, loaded), archive)
+    emit(document, template="pin/check", format_=format_, out=out, quiet=quiet)
+    return EXIT_BLOCKED if document.blocks else EXIT_OK

@@ -1,0 +1,81 @@
+"""Find the clones that a command needs, and the project of the folder it runs in."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from relmgr.errors import SourceError, UserError
+from relmgr.model.project import PinConfig, Project
+from relmgr.settings import PROJECT_FILE, load_project, read_project, shipped_projects
+from relmgr.sources.git import Clone
+
+_SLUG_IN_URL = re.compile(r"[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
+
+
+def find_project(name_or_file: str | None, paths: dict[str, str]) -> Project:
+    """Return the project to work on, with `paths` (repository name to folder or URL) laid over it.
+
+    Without a name: `relmgr.toml` here, else the shipped project whose consumer the working folder is a clone of, else
+    the default one. A clone that is found so serves as the consumer's.
+    """
+    here = _clone_here() if name_or_file is None or not paths else None
+    if name_or_file is None and here is not None and not Path(PROJECT_FILE).is_file():
+        for name, file in shipped_projects().items():
+            project = read_project(file)
+            if _is_clone_of(here, project, project.pin()):
+                name_or_file = name
+                break
+    project = load_project(name_or_file, paths)
+    consumer = project.pin().consumer
+    if here is not None and project.repositories[consumer].path is None and _is_clone_of(here, project, project.pin()):
+        repository = project.repositories[consumer].model_copy(update={"path": here.path})
+        project = project.model_copy(update={"repositories": project.repositories | {consumer: repository}})
+    return project
+
+
+def consumer_clone(project: Project, pin: PinConfig) -> Clone:
+    """Open the consumer's clone, or say how to give one."""
+    repository = project.repositories[pin.consumer]
+    if repository.path is None:
+        raise UserError(
+            f"no clone of {repository.slug} at hand",
+            next_step=f"give one with --repo {pin.consumer}=PATH, or run inside it",
+        )
+    return Clone.open(repository.path)
+
+
+def default_ref(clone: Clone, project: Project, pin: PinConfig) -> str:
+    """Return the consumer's default branch, or HEAD where the clone does not have it."""
+    branch = project.repositories[pin.consumer].default_branch
+    return branch if branch in clone.branches else "HEAD"
+
+
+def named_pin(project: Project, name: str | None) -> PinConfig:
+    """Return the pin called `name` (default: the first), or raise `UserError` with the known names."""
+    try:
+        return project.pin(name)
+    except KeyError:
+        known = ", ".join(pin.name for pin in project.pins)
+        raise UserError(f"no pin {name!r} in project {project.name}", next_step=f"use one of: {known}") from None
+
+
+def _clone_here() -> Clone | None:
+    try:
+        return Clone.open(Path.cwd())
+    except SourceError:
+        return None
+
+
+def _is_clone_of(clone: Clone, project: Project, pin: PinConfig) -> bool:
+    """Tell whether a clone is the consumer's: by a remote's URL, else by the sites present at HEAD."""
+    consumer = project.repositories[pin.consumer]
+    urls = clone.run("config", "--get-regexp", r"^remote\..*\.url$", check=False).splitlines()
+    slugs = [match[1] for line in urls if (match := _SLUG_IN_URL.search(line.split(" ", 1)[-1]))]
+    if any(consumer.is_named(slug) for slug in slugs):
+        return True
+    if slugs or clone.resolve("HEAD") is None:
+        return False
+    from relmgr.sources.pins import pin_state
+
+    return pin_state(clone, project, pin, "HEAD").pin is not None
