@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from pydantic import Field
@@ -47,7 +47,7 @@ class Kernel(Noun):
     explicit_bytes: int
     segment_bytes: int
 
-    @property
+    @cached_property
     def signature(self) -> Signature:
         """The explicit arguments as plain tuples, to compare two kernels by."""
         return tuple([(argument.offset, argument.size, argument.kind) for argument in self.explicit_args])
