@@ -233,7 +233,7 @@ class Clone:
     def resolve(self, ref: str) -> str | None:
         """Return the 40-hex commit of a branch, tag (peeled), sha or revision such as `HEAD~1`; None when unknown."""
         named = self.name_ref(ref) if not ref.startswith("-") else NamedRef(ref, None, None)
-        if named.commit or ref.startswith("-") or not ref.strip():
+        if named.commit or named.is_ambiguous or ref.startswith("-") or not ref.strip():
             return named.commit
         return (
             self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", check=False) or None
@@ -335,7 +335,7 @@ class ObjectReader:
 
     def blob(self, oid: str, mode: str = "100644") -> Blob:
         """Return one blob by its object id."""
-        found = self._ask(oid)
+        found = self._ask(oid, self._limit)
         if found is None:
             return Blob("missing", oid, mode)
         kind, data = found
@@ -345,13 +345,13 @@ class ObjectReader:
 
     def _tree(self, spec: str) -> dict[bytes, tuple[str, str]] | None:
         if spec not in self._trees:
-            found = self._ask(spec)
+            found = self._ask(spec, MAX_BLOB)
             self._trees[spec] = (
                 _parse_tree(found[1]) if found and found[1] is not None and found[0] == b"tree" else None
             )
         return self._trees[spec]
 
-    def _ask(self, spec: str) -> tuple[bytes, bytes | None] | None:
+    def _ask(self, spec: str, limit: int) -> tuple[bytes, bytes | None] | None:
         """Return (type, bytes; None when too large) of an object, or None when the clone lacks it."""
         if "\n" in spec:
             return None
@@ -371,17 +371,7 @@ class ObjectReader:
             return None
         if len(header) != 3 or not header[2].isdigit():
             return None
-        return header[1], self._take(self._process.stdout, int(header[2]))
-
-    def _take(self, out: IO[bytes], size: int) -> bytes | None:
-        if size <= self._limit:
-            data = out.read(size)
-        else:
-            data, left = None, size
-            while left and (part := out.read(min(left, 1 << 20))):
-                left -= len(part)
-        out.read(1)
-        return data
+        return header[1], _take(self._process.stdout, int(header[2]), limit)
 
     def _start(self) -> None:
         self._process = subprocess.Popen(
@@ -402,6 +392,18 @@ class ObjectReader:
             process.stdin.close()
         process.stdout.close()
         process.wait()
+
+
+def _take(out: IO[bytes], size: int, limit: int) -> bytes | None:
+    """Read an object of `size` bytes and its line end; one above `limit` is passed over, and gives None."""
+    if size <= limit:
+        data: bytes | None = out.read(size)
+    else:
+        data, left = None, size
+        while left and (part := out.read(min(left, 1 << 20))):
+            left -= len(part)
+    out.read(1)
+    return data
 
 
 def _parse_tree(data: bytes) -> dict[bytes, tuple[str, str]]:
