@@ -28,14 +28,13 @@ def read_code_object(data: Buffer) -> CodeObject:
 
     Raises `UnreadableCodeObject`, and nothing else, for anything truncated, corrupt, hostile or of another kind.
     """
-    elf = read_elf(data)
-    if elf.machine != MACHINE_AMDGPU:
-        raise UnreadableCodeObject(f"an ELF file for machine {elf.machine}, not for AMDGPU ({MACHINE_AMDGPU})")
-    return read_amdgpu(elf)
+    return read_amdgpu(read_elf(data))
 
 
 def read_amdgpu(elf: Elf) -> CodeObject:
     """Return what an ELF file for AMDGPU holds; raises `UnreadableCodeObject`."""
+    if elf.machine != MACHINE_AMDGPU:
+        raise UnreadableCodeObject(f"an ELF file for machine {elf.machine}, not for AMDGPU ({MACHINE_AMDGPU})")
     version = _VERSIONS.get(elf.abi_version) if elf.os_abi == _OS_ABI_HSA else None
     if version is None:
         raise UnreadableCodeObject(f"an AMDGPU file of OS ABI {elf.os_abi}, version {elf.abi_version}: not supported")

@@ -1,0 +1,46 @@
+"""`relmgr abi inspect`: the argument layouts of the kernels in compiled files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from relmgr.cli.options import output_options, pin_option, project_options
+from relmgr.errors import EXIT_SOURCE
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@project_options
+@pin_option
+@output_options
+@click.pass_context
+def inspect(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    project: str | None,
+    repos: tuple[str, ...],
+    pin_name: str | None,
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> None:
+    """Show how the kernels in FILE take their arguments.
+
+    FILE is a code object, a cubin, a Clang offload bundle (plain or compressed), or a program with HIP kernels inside.
+    Whose kernel it is, its symbol tells (the contract's pattern); the convention is read from the layout alone.
+    Ends with 3 when anything could not be read.
+    """
+    from relmgr.cli.options import the_project
+    from relmgr.cli.output import emit
+    from relmgr.sources.device_file import read_file
+    from relmgr.workflows.locate import named_pin
+
+    loaded = the_project(project, repos)
+    contract = loaded.contract(named_pin(loaded, pin_name))
+    pattern = contract.kernel_symbol if contract else None
+    document = [found for file in files for found in read_file(file, pattern)]
+    emit(document, template="abi/inspect", format_=format_, out=out, quiet=quiet, pattern=pattern)
+    if any(found.error for found in document):
+        ctx.exit(EXIT_SOURCE)
