@@ -84,7 +84,11 @@ class Typedef(Noun):
 
 
 class Header(Noun):
-    """The surface of one header, in the order of the file; `notes` names what was not read."""
+    """The surface of one header, in the order of the file.
+
+    `calls` are macro calls that stand alone, as text; `unread` the declarations that could not be read, as text;
+    `notes` says in words, with lines, what was not read or read differently.
+    """
 
     path: str
     macros: tuple[Macro, ...]
@@ -92,6 +96,8 @@ class Header(Noun):
     enums: tuple[Enum, ...]
     structs: tuple[Struct, ...]
     typedefs: tuple[Typedef, ...]
+    calls: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     notes: tuple[str, ...]
 
 

@@ -65,8 +65,8 @@ class AbiReader:
         """Return the number at `ref` of the repository with slug `repository` (None: the provider).
 
         `commit` is the ref's commit where the caller knows it. Without it a branch is read as it stands in the clone
-        now, and that is labelled `inferred`. What cannot be read raises nothing: the number is then None. A ledger that is
-        no ledger is the project's mistake (`UserError`).
+        now, and that is labelled `inferred`. What cannot be read raises nothing: the number is then None. A ledger
+        that is no ledger is the project's mistake (`UserError`).
         """
         key = (repository, ref, commit)
         if key not in self._versions:
