@@ -1,4 +1,4 @@
-"""Rebuild a repository from a table of commits with `git fast-import`: ancestry, dates, subjects, chosen files, refs."""
+"""Rebuild a repository from a table of commits with `git fast-import`."""
 
 from __future__ import annotations
 
@@ -65,4 +65,6 @@ def _quoted(name: str) -> bytes:
 def _git(path: Path, *args: str, given: bytes = b"") -> None:
     run = subprocess.run(["git", "-C", str(path), *args], input=given, capture_output=True, check=False)
     if run.returncode:
-        raise SourceError(f"git {args[0]} failed: {run.stderr.decode('utf-8', 'replace').strip()[:300]}", where=str(path))
+        raise SourceError(
+            f"git {args[0]} failed: {run.stderr.decode('utf-8', 'replace').strip()[:300]}", where=str(path)
+        )

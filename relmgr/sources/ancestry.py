@@ -26,6 +26,14 @@ class Ancestry:
                 found.add(sha)
         return found
 
+    def ancestors(self, commit: str) -> set[bytes]:
+        """Return the commits reachable from `commit`, itself included."""
+        found = {commit.encode()}
+        for sha in self._order:
+            if sha in found:
+                found.update(self._parents[sha])
+        return found
+
     def first_containing(self, tips: Sequence[tuple[str, str]]) -> dict[bytes, str]:
         """Map each commit to the name of the first of `tips`, (name, commit) in order, that contains it."""
         first: dict[bytes, int] = {}

@@ -22,7 +22,7 @@ from relmgr.errors import SourceError, redact
 
 MAX_BLOB = 16 * 1024 * 1024
 # Replacement refs would let a repository tell another history; its hooks and monitors are not ours to run.
-_FLAGS = ("--no-replace-objects", "--no-optional-locks", "--literal-pathspecs")
+_FLAGS = ("--no-replace-objects", "--no-optional-locks")
 _CONFIG = ("core.quotePath=false", "core.fsmonitor=false", "log.showSignature=false", "i18n.logOutputEncoding=UTF-8")
 _HEX40 = re.compile(r"^[0-9a-f]{40}$")
 
@@ -147,10 +147,13 @@ class Clone:
         return _text(out) if not status else ""
 
     @contextmanager
-    def stream(self, *args: str) -> Iterator[IO[bytes]]:
-        """Yield the standard output of a running git command; raise `SourceError` if it fails at its end."""
+    def stream(self, *args: str, globs: bool = False) -> Iterator[IO[bytes]]:
+        """Yield the standard output of a running git command; raise `SourceError` if it fails at its end.
+
+        Paths are taken literally, or, with `globs`, as patterns in which `*` stays within a folder.
+        """
         process = subprocess.Popen(
-            self._command(args), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | self._env()
+            self._command(args, globs), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | self._env()
         )
         assert process.stdout is not None
         assert process.stderr is not None
@@ -166,9 +169,17 @@ class Clone:
                 process.kill()
             process.wait()
 
-    def _command(self, args: Sequence[str]) -> list[str]:
+    def _command(self, args: Sequence[str], globs: bool = False) -> list[str]:
         config = [part for item in _CONFIG for part in ("-c", item)]
-        return ["git", "-C", str(self.path), *_FLAGS, *config, *args]
+        return [
+            "git",
+            "-C",
+            str(self.path),
+            *_FLAGS,
+            "--glob-pathspecs" if globs else "--literal-pathspecs",
+            *config,
+            *args,
+        ]
 
     def _env(self) -> dict[str, str]:
         env = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
@@ -289,6 +300,22 @@ class Clone:
         if blob.state == "too-large":
             raise SourceError(f"{path} at {ref[:12]} is larger than {limit} bytes", where=str(self.path))
         return blob.data
+
+    def sizes(self, oids: Sequence[str]) -> dict[str, int | None]:
+        """Return the size in bytes of each object, None for one that the clone lacks."""
+        found: dict[str, int | None] = dict.fromkeys(oids)
+        run = subprocess.run(
+            self._command(["cat-file", "--batch-check"]),
+            input="\n".join(oids).encode() + b"\n",
+            capture_output=True,
+            env=os.environ | self._env(),
+            check=False,
+        )
+        for line in run.stdout.decode("utf-8", "replace").splitlines():
+            oid, _, rest = line.partition(" ")
+            if rest.rpartition(" ")[2].isdigit():
+                found[oid] = int(rest.rpartition(" ")[2])
+        return found
 
     def read_many(self, requests: Iterable[tuple[str, str]], limit: int = MAX_BLOB) -> list[Blob]:
         """Return what stands at each (commit, path), in order, through one `git cat-file`."""

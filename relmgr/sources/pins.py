@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from relmgr.errors import SourceError
 from relmgr.model.pins import PinChange, PinGap, PinHistory, PinSide, PinState, SitePin
@@ -22,8 +21,7 @@ from relmgr.sources.git import Blob, Clone, ObjectReader
 from relmgr.sources.pin_classify import abi_change, classify, link_reverts, pr_number
 from relmgr.sources.pin_sites import MAX_PIN_FILE, parse_gitlink, parse_site
 from relmgr.sources.provider import AbiReader
-
-_FORMAT = "--format=%x1e%H%x00%P%x00%cI%x00%s%x00%b"
+from relmgr.sources.raw_log import Step, walk
 
 
 @dataclass(frozen=True)
@@ -34,17 +32,6 @@ class Scope:
     starts: tuple[str, ...]
     first_parent: bool
     head: str | None = None
-
-
-class _Step(NamedTuple):
-    """One commit of `git log --raw` against one parent: (path, old blob, new blob) of every touched site."""
-
-    commit: str
-    parents: tuple[str, ...]
-    committed_at: str
-    subject: str
-    body: str
-    touched: tuple[tuple[str, str, str], ...]
 
 
 class _Unreadable(Exception):
@@ -185,7 +172,9 @@ def pin_history(
     with ThreadPoolExecutor(1) as pool, reader.objects:
         ancestry_read = pool.submit(read_ancestry, clone, [*scope.starts, *(commit for _, commit in tags)])
         gaps: list[PinGap] = []
-        steps = list(_candidates(_walk(clone, reader.paths, scope), reader, scope, gaps))
+        steps = list(
+            _candidates(walk(clone, scope.starts, reader.paths, first_parent=scope.first_parent), reader, scope, gaps)
+        )
         states = {
             commit: reader.state(commit) for step in steps for commit in (step.commit, *_compared(step.parents, scope))
         }
@@ -210,27 +199,7 @@ def _compared(parents: tuple[str, ...], scope: Scope) -> tuple[str, ...]:
     return parents[:1] if scope.first_parent else parents
 
 
-def _walk(clone: Clone, paths: list[str], scope: Scope) -> Iterator[_Step]:
-    """Yield a step for each commit and parent that differ in a site, newest first."""
-    lines = ["--first-parent"] if scope.first_parent else ["--full-history"]
-    args = ["log", "-z", "--raw", "--no-abbrev", "--no-renames", "-m", *lines, _FORMAT, "--end-of-options"]
-    with clone.stream(*args, *scope.starts, "--", *paths) as out:
-        fields = iter(out.read().split(b"\0"))
-    token = next(fields, b"")
-    while token:
-        header = [token.lstrip(b"\n")[1:], *(next(fields) for _ in range(4))]
-        touched = []
-        token = next(fields, b"")
-        while token.lstrip(b"\n").startswith(b":") or token == b"\n":
-            if token != b"\n":
-                _, _, old, new, _ = token.strip(b"\n").split(b" ")
-                touched.append((next(fields).decode("utf-8", "surrogateescape"), old.decode(), new.decode()))
-            token = next(fields, b"")
-        sha, parents, at, subject, body = (part.decode("utf-8", "replace") for part in header)
-        yield _Step(sha, tuple(parents.split()), at, subject, body, tuple(touched))
-
-
-def _candidates(steps: Iterator[_Step], reader: SiteReader, scope: Scope, gaps: list[PinGap]) -> Iterator[_Step]:
+def _candidates(steps: Iterator[Step], reader: SiteReader, scope: Scope, gaps: list[PinGap]) -> Iterator[Step]:
     """Yield the steps whose pins may differ from every compared parent, one per commit."""
     seen: dict[str, int] = {}
     for step in steps:
@@ -247,7 +216,7 @@ def _candidates(steps: Iterator[_Step], reader: SiteReader, scope: Scope, gaps: 
 
 
 def _changes(
-    steps: list[_Step],
+    steps: list[Step],
     states: dict[str, PinState],
     scope: Scope,
     gaps: list[PinGap],
