@@ -23,6 +23,7 @@ MAX_SEGMENT_BYTES = 1 << 20
 # One msgpack value is built as Python objects at once only up to this size; larger notes are cut into their kernels.
 _WHOLE_BYTES = 1 << 20
 _SHARED_ARGUMENTS = 64
+_MAX_KEYS = 64
 
 _KERNELS, _TARGET = "amdhsa.kernels", "amdhsa.target"
 
@@ -65,7 +66,7 @@ def parse_msgpack(note: bytes) -> Metadata:
         return _parse_large(note)
     except UnreadableCodeObject:
         raise
-    except (ValueError, TypeError, KeyError, OverflowError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, msgpack.UnpackException) as error:
         raise UnreadableCodeObject(f"the metadata note is not valid: {_reason(error)}") from None
 
 
@@ -77,7 +78,10 @@ def _parse_large(note: bytes) -> Metadata:
     unpacker.feed(note)
     target: Any = None
     metadata = Metadata(None, [])
-    for _ in range(unpacker.read_map_header()):
+    keys = unpacker.read_map_header()
+    if keys > _MAX_KEYS:
+        raise UnreadableCodeObject(f"a metadata note of {keys} keys")
+    for _ in range(keys):
         key = _next(unpacker, note)
         if key == _KERNELS:
             count = unpacker.read_array_header()
