@@ -37,3 +37,34 @@ class Pointer(Noun):
     oid: str
     size: int | None
     path: str | None = Field(default=None, description="the name of the file it stands for, where the pointer tells")
+
+
+class Problem(Noun):
+    """The convolution a row's kernel was compiled for. None: the options do not tell."""
+
+    solver: str | None
+    direction: str | None = Field(description="fwd, bwd-data or wrw")
+    dtype: str | None
+    layout: str | None = Field(description="the input's layout, without the group dimension")
+    arch: str | None
+    target: str | None = Field(description="the target id as written, features included")
+    xdlops: bool
+    num_cu: int | None
+    kernel_id: int | None
+    groups: int | None
+    batch: int | None
+    in_channels: int | None
+    out_channels: int | None
+    in_h: int | None
+    in_w: int | None
+    out_h: int | None
+    out_w: int | None
+    fil_h: int | None
+    fil_w: int | None
+    dilation_h: int | None
+    dilation_w: int | None
+    conv_stride_h: int | None
+    conv_stride_w: int | None
+    padding_h: int | None
+    padding_w: int | None
+    perf_config: str | None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field, model_validator
 
-from relmgr.model.base import Convention, Noun
+from relmgr.model.base import Convention, Level, Noun
 
 
 def _pattern(text: str) -> str:
@@ -118,10 +118,40 @@ class Contract(Noun):
         default=None, description="the number that a header without the macro stands for; unset: unknown"
     )
     ledger: Path | None = Field(default=None, description="table of refs whose number is known")
+    solvers: dict[str, Pattern] = Field(
+        default={}, description="consumer's solvers that launch the provider's kernels, with patterns of kernel names"
+    )
+    removed_solvers: tuple[str, ...] = Field(default=(), description="solvers the consumer has removed or disabled")
 
     def convention_of(self, number: int | None) -> Convention:
         """Return the declared convention of `number`, `unknown` where none is declared."""
         return "unknown" if number is None else self.conventions.get(number, "unknown")
+
+
+class BranchOverride(Noun):
+    """A change of one policy on the branches whose name matches `pattern`."""
+
+    pattern: Pattern
+    level: Level | None = None
+    params: dict[str, Any] = {}
+    disabled: str | None = Field(default=None, min_length=10, description="why; shown in every verdict")
+
+
+class PolicyOverride(Noun):
+    """A project's change of one policy; the last branch that matches wins over what stands here."""
+
+    level: Level | None = None
+    params: dict[str, Any] = {}
+    disabled: str | None = Field(default=None, min_length=10, description="why; shown in every verdict")
+    branches: tuple[BranchOverride, ...] = ()
+
+
+class PolicySettings(Noun):
+    """Where a project's own policies and waivers stand, and how it changes the shipped policies."""
+
+    folders: tuple[Path, ...] = Field(default=(), description="folders of further policies, each with its cases/")
+    waivers: str = Field(default=".relmgr/waivers.yaml", description="path of the waivers on the base branch")
+    override: dict[str, PolicyOverride] = {}
 
 
 class Project(Noun):
@@ -134,6 +164,7 @@ class Project(Noun):
     repositories: dict[str, Repository] = Field(min_length=1)
     pins: tuple[PinConfig, ...] = Field(min_length=1)
     contracts: dict[str, Contract] = Field(default={})
+    policies: PolicySettings = PolicySettings()
 
     @model_validator(mode="after")
     def _check(self) -> Project:
