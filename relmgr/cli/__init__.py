@@ -13,6 +13,8 @@ from relmgr import __version__
 Commands = dict[str, tuple[str, str]]
 
 COMMANDS: Commands = {
+    "status": ("relmgr.cli.status:status", "Where things stand: pin, ABI, databases; or all releases."),
+    "audit": ("relmgr.cli.audit:audit", "Replay the whole history: every hazard, every stale release."),
     "pin": ("relmgr.cli.pin:group", "The compiler pin: now, over history, and its safety checks."),
     "abi": ("relmgr.cli.abi:group", "The kernel ABI number, header differences, guards, code objects."),
     "config": ("relmgr.cli.config:group", "Check a project's settings."),

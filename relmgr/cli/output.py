@@ -24,9 +24,14 @@ def emit(
     else:
         text = render(f"{template}.{'md' if format_ == 'markdown' else 'txt'}.j2", d=document, **view)
     if out is not None:
-        try:
-            out.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"cannot write: {error.strerror}", where=str(out), next_step="give another --out") from None
+        write_text(out, text)
     elif not quiet:
         click.echo(text, nl=False)
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write a file the user asked for, or say why it cannot be written."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write: {error.strerror}", where=str(file), next_step="give another file") from None

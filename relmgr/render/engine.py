@@ -43,6 +43,9 @@ def environment() -> SandboxedEnvironment:
         date=date,
         pr=pr,
         abi_step=abi_step,
+        basename=basename,
+        megabytes=megabytes,
+        finding_line=finding_line,
         table=table,
         md_table=md_table,
         md=md_text,
@@ -75,6 +78,27 @@ def abi_step(change: Any) -> str:
     old, new = ("?" if number is None else str(number) for number in (change.old, change.new))
     step = new if old == new else f"{old} -> {new}"
     return f"{step} (crossing)" if change.crossing else step
+
+
+def basename(path: str) -> str:
+    """Return the last part of a path."""
+    return path.rpartition("/")[2]
+
+
+def megabytes(size: int | None) -> str:
+    """Return a size in MB (10^6 bytes), `-` for none; small sizes in bytes."""
+    if size is None:
+        return "-"
+    return f"{size / 1e6:.0f} MB" if size >= 1_000_000 else f"{size} B"
+
+
+def finding_line(finding: Any) -> str:
+    """Return one line of an audit finding's evidence: its first facts."""
+    evidence = finding.evidence
+    for key in ("subject", "ref", "sites", "not_read", "statement", "declared_in"):
+        if key in evidence:
+            return str(evidence[key])
+    return finding.remedy or ""
 
 
 def table(rows: Iterable[Sequence[Any]], header: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from relmgr.errors import SourceError, UserError
 from relmgr.model.project import PinConfig, Project
 from relmgr.settings import PROJECT_FILE, load_project, read_project, shipped_projects
 from relmgr.sources.git import Clone
+from relmgr.sources.pins import pin_state
 
 _SLUG_IN_URL = re.compile(r"[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
 
@@ -19,16 +20,12 @@ def find_project(name_or_file: str | None, paths: dict[str, str]) -> Project:
     Without a name: `relmgr.toml` here, else the shipped project whose consumer the working folder is a clone of, else
     the default one. A clone that is found so serves as the consumer's.
     """
-    here = _clone_here() if name_or_file is None or not paths else None
+    here = None if paths else _clone_here()
     if name_or_file is None and here is not None and not Path(PROJECT_FILE).is_file():
-        for name, file in shipped_projects().items():
-            project = read_project(file)
-            if _is_clone_of(here, project, project.pin()):
-                name_or_file = name
-                break
+        name_or_file = _project_of(here)
     project = load_project(name_or_file, paths)
     consumer = project.pin().consumer
-    if here is not None and project.repositories[consumer].path is None and _is_clone_of(here, project, project.pin()):
+    if here is not None and project.repositories[consumer].path is None and _is_clone_of(here, project):
         repository = project.repositories[consumer].model_copy(update={"path": here.path})
         project = project.model_copy(update={"repositories": project.repositories | {consumer: repository}})
     return project
@@ -67,15 +64,34 @@ def _clone_here() -> Clone | None:
         return None
 
 
-def _is_clone_of(clone: Clone, project: Project, pin: PinConfig) -> bool:
-    """Tell whether a clone is the consumer's: by a remote's URL, else by the sites present at HEAD."""
+def _project_of(clone: Clone) -> str | None:
+    """Return the shipped project whose consumer `clone` is; several that fit by their files alone are told apart by
+    where the contract's macro stands, and if that does not tell, refused."""
+    projects = {name: read_project(file) for name, file in shipped_projects().items()}
+    fitting = [name for name, project in projects.items() if _is_clone_of(clone, project)]
+    if len(fitting) > 1:
+        fitting = [name for name in fitting if _uses_contract(clone, projects[name])] or fitting
+    if len(fitting) > 1:
+        raise UserError(f"this clone fits {' and '.join(fitting)}", next_step="choose one with --project")
+    return fitting[0] if fitting else None
+
+
+def _is_clone_of(clone: Clone, project: Project) -> bool:
+    """Tell whether a clone is the main consumer's: by a remote's URL, else by a live pin at HEAD."""
+    pin = project.pin()
     consumer = project.repositories[pin.consumer]
     urls = clone.run("config", "--get-regexp", r"^remote\..*\.url$", check=False).splitlines()
     slugs = [match[1] for line in urls if (match := _SLUG_IN_URL.search(line.split(" ", 1)[-1]))]
     if any(consumer.is_named(slug) for slug in slugs):
         return True
-    if slugs or clone.resolve("HEAD") is None:
+    if any(project.repository_named(slug) for slug in slugs) or clone.resolve("HEAD") is None:
         return False
-    from relmgr.sources.pins import pin_state
-
     return pin_state(clone, project, pin, "HEAD").pin is not None
+
+
+def _uses_contract(clone: Clone, project: Project) -> bool:
+    contract = project.contract(project.pin())
+    if contract is None:
+        return False
+    macros = [f"-e{macro}" for macro in (contract.macro, *contract.former_macros)]
+    return bool(clone.run("grep", "-l", "-F", *macros, "HEAD", check=False))

@@ -1,0 +1,79 @@
+"""Release tags as facts: the pin at each, its kernel ABI, the last crossing before it, and its databases' ages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from relmgr.model.abi import AbiVersion
+from relmgr.model.audit import ReleaseFacts
+from relmgr.model.databases import DatabaseFact
+from relmgr.model.pins import PinState
+from relmgr.model.project import PinConfig, Project
+from relmgr.sources.ancestry import read_ancestry
+from relmgr.sources.databases import DatabaseFiles, DatabaseHistory
+from relmgr.sources.git import Clone
+from relmgr.sources.pins import Scope, pin_history, pin_states, release_tags
+from relmgr.sources.provider import AbiReader
+
+
+def read_releases(clone: Clone, project: Project, pin: PinConfig, abi: AbiReader) -> tuple[ReleaseFacts, ...]:
+    """Return the facts of every release tag, in version order."""
+    tags = release_tags(clone, project.repositories[pin.consumer])
+    reader = _ReleaseReader(clone, project, pin, abi, [commit for _, commit in tags])
+    return tuple(reader.at(tag, commit, clone.tags[tag].date) for tag, commit in tags)
+
+
+def read_release_at(clone: Clone, project: Project, pin: PinConfig, abi: AbiReader, ref: str) -> ReleaseFacts:
+    """Return the same facts of one ref, as if it were released."""
+    commit = clone.commit(ref)
+    return _ReleaseReader(clone, project, pin, abi, [commit.sha]).at(ref, commit.sha, commit.committed_at)
+
+
+class _ReleaseReader:
+    """Reads the histories behind some commits once, and answers for each commit."""
+
+    def __init__(self, clone: Clone, project: Project, pin: PinConfig, abi: AbiReader, commits: Sequence[str]) -> None:
+        starts = tuple(dict.fromkeys(commits))
+        self._abi = abi
+        self._ancestry = read_ancestry(clone, starts)
+        history = pin_history(clone, project, pin, Scope("releases", starts, first_parent=False), abi)
+        self._crossings = [change for change in history.changes if change.abi and change.abi.crossing]
+        self._files = DatabaseFiles(clone, project.repositories[pin.consumer])
+        self._databases = DatabaseHistory(self._files, clone, starts, self._ancestry)
+        self._states = dict(zip(starts, pin_states(clone, project, pin, starts), strict=True))
+        self._known: dict[str, ReleaseFacts] = {}
+
+    def at(self, tag: str, commit: str, date: datetime) -> ReleaseFacts:
+        """Return the facts of `commit` under the name `tag`."""
+        if commit not in self._known:
+            self._known[commit] = self._read(tag, commit, date)
+        return self._known[commit].model_copy(update={"tag": tag, "tagged_at": date})
+
+    def _read(self, tag: str, commit: str, date: datetime) -> ReleaseFacts:
+        within = self._ancestry.ancestors(commit)
+        crossing = next((c for c in reversed(self._crossings) if c.commit.encode() in within), None)
+        after = self._ancestry.descendants(crossing.commit) if crossing else None
+        return ReleaseFacts(
+            tag=tag,
+            commit=commit,
+            tagged_at=date,
+            state=self._states[commit],
+            abi=_number(self._abi, self._states[commit]),
+            crossing=crossing,
+            databases=tuple(_dated(self._databases.introduced(fact, within), after) for fact in self._files.at(commit)),
+        )
+
+
+def _number(abi: AbiReader, state: PinState) -> AbiVersion | None:
+    pin = state.pin
+    return abi.at(pin.repository, pin.ref, pin.ref if pin.ref_kind == "sha" else None) if pin else None
+
+
+def _dated(fact: DatabaseFact, after: set[bytes] | None) -> DatabaseFact:
+    """Return the fact with `after_crossing` for itself and what it was packed from; None without a crossing."""
+    if fact.introduced is None or after is None:
+        return fact
+    before = tuple(_dated(old, after) for old in fact.introduced.repacked_from)
+    introduced = fact.introduced.model_copy(update={"repacked_from": before})
+    return fact.model_copy(update={"introduced": introduced, "after_crossing": introduced.commit.encode() in after})

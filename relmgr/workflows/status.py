@@ -1,0 +1,51 @@
+"""`relmgr status`: the present on one page, and the table of all releases."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from relmgr.gate.database_age import database_state, release_row
+from relmgr.model.audit import ReleaseFacts, ReleaseRow
+from relmgr.model.project import PinConfig, Project
+from relmgr.model.status import Status, StatusDatabase
+from relmgr.sources.provider import AbiReader
+from relmgr.sources.releases import read_release_at, read_releases
+from relmgr.workflows.locate import consumer_clone, default_ref
+from relmgr.workflows.pins import commit_at, show_pin
+
+
+def compatibility(project: Project, pin: PinConfig) -> list[ReleaseRow]:
+    """Return the table release x pin x number x convention x databases."""
+    releases = read_releases(consumer_clone(project, pin), project, pin, AbiReader(project, pin))
+    return [release_row(release) for release in releases]
+
+
+def show_status(project: Project, pin: PinConfig, at: datetime | None) -> Status:
+    """Return the pin, the ABI number, the last crossing and the databases of the default branch as of `at`."""
+    clone = consumer_clone(project, pin)
+    abi = AbiReader(project, pin)
+    commit = commit_at(clone, default_ref(clone, project, pin), at)
+    now = read_release_at(clone, project, pin, abi, commit)
+    releases = [r for r in read_releases(clone, project, pin, abi) if at is None or r.tagged_at <= at]
+    return Status(
+        consumer=project.repositories[pin.consumer].slug,
+        provider=project.repositories[pin.provider].slug,
+        taken_at=at or datetime.now(timezone.utc),
+        pin=show_pin(project, pin, None, at),
+        crossing=now.crossing,
+        latest_release=release_row(releases[-1]) if releases else None,
+        databases=tuple(_shown(now)),
+    )
+
+
+def _shown(now: ReleaseFacts) -> list[StatusDatabase]:
+    return [
+        StatusDatabase(
+            path=fact.path,
+            state=database_state(fact, now),
+            storage=fact.storage,
+            size=fact.size,
+            first_seen=fact.introduced.committed_at if fact.introduced else None,
+        )
+        for fact in now.databases
+    ]
