@@ -269,3 +269,30 @@ def windows_at(trains: Iterable[Train], repository: str, branch: str, at: dateti
 def freeze_at(trains: Iterable[Train], repository: str, branch: str, at: datetime) -> Window | None:
     """Return the freeze of `branch` at `at` that lasts longest, or None when it is open."""
     return next(iter(windows_at(trains, repository, branch, at)), None)
+
+
+class TrainState(Noun):
+    """What a repository says about a train at an instant. Dates are the committer's or tagger's own calendar dates.
+
+    `branch` is None when there is none yet; `also` are further branches that fit the train's pattern. `tag_dated` is
+    False for a lightweight tag: it has no date of its own, and `tagged` is then None. `unread` names what could not be
+    told; then None means "unknown", not "no".
+    """
+
+    train: str
+    repository: str
+    branch: str | None = None
+    also: tuple[str, ...] = ()
+    tip: str | None = None
+    cut_commit: str | None = None
+    cut_at: datetime | None = None
+    first_tag: str | None = None
+    tag_dated: bool | None = None
+    tagged: datetime | None = None
+    stray_tags: tuple[str, ...] = Field(default=(), description="release tags that are not on the branch")
+    unread: tuple[str, ...] = ()
+
+    @property
+    def cut(self) -> date | None:
+        """The day of the cut, in the committer's offset."""
+        return self.cut_at.date() if self.cut_at else None
