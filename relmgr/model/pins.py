@@ -148,6 +148,11 @@ class PinShow(Noun):
     since: PinChange | None
     gaps: tuple[str, ...] = ()
 
+    @property
+    def live(self) -> ShownSite | None:
+        """The site in force."""
+        return next((site for site in self.sites if site.in_force), None)
+
 
 class PinFinding(Noun):
     """One safety check of `pin check`; `check` is a stable id."""

@@ -33,7 +33,7 @@ def show_history(
         scope = release_branches(clone, project.repositories[pin.consumer])
     else:
         scope = one_branch(clone, ref or default_ref(clone, project, pin))
-    return pin_history(clone, project, pin, scope, AbiReader(project, pin))
+    return pin_history(clone, project, pin, scope, AbiReader(project, pin) if pin.contract else None)
 
 
 def show_pin(project: Project, pin: PinConfig, ref: str | None, at: datetime | None) -> PinShow:
@@ -53,7 +53,7 @@ def show_pin(project: Project, pin: PinConfig, ref: str | None, at: datetime | N
         committed_at=clone.commit(commit).committed_at,
         sites=tuple(_shown(site, refs, site == state.pin) for site in state.sites),
         agree=state.agree,
-        abi=_shown_abi(reader, refs, state.pin),
+        abi=_shown_abi(reader, state.pin) if pin.contract and state.pin else None,
         age_days=(now - since.committed_at).days if since else None,
         since=since,
         gaps=state.gaps,
@@ -114,8 +114,6 @@ def _shown(site: SitePin, refs: ProviderRefs, in_force: bool) -> ShownSite:
     )
 
 
-def _shown_abi(reader: AbiReader, refs: ProviderRefs, site: SitePin | None) -> ShownAbi | None:
-    if site is None:
-        return None
+def _shown_abi(reader: AbiReader, site: SitePin) -> ShownAbi:
     found = reader.at(site.repository, site.ref, site.ref if site.ref_kind == "sha" else None)
     return ShownAbi(**found.model_dump(include={"macro", "number", "convention", "confidence", "source"}))
