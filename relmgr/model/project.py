@@ -133,7 +133,7 @@ class BranchOverride(Noun):
 
     pattern: Pattern
     level: Level | None = None
-    params: dict[str, Any] = {}
+    params: dict[str, Any] = Field(default={})
     disabled: str | None = Field(default=None, min_length=10, description="why; shown in every verdict")
 
 
@@ -141,7 +141,7 @@ class PolicyOverride(Noun):
     """A project's change of one policy; the last branch that matches wins over what stands here."""
 
     level: Level | None = None
-    params: dict[str, Any] = {}
+    params: dict[str, Any] = Field(default={})
     disabled: str | None = Field(default=None, min_length=10, description="why; shown in every verdict")
     branches: tuple[BranchOverride, ...] = ()
 
@@ -151,7 +151,7 @@ class PolicySettings(Noun):
 
     folders: tuple[Path, ...] = Field(default=(), description="folders of further policies, each with its cases/")
     waivers: str = Field(default=".relmgr/waivers.yaml", description="path of the waivers on the base branch")
-    override: dict[str, PolicyOverride] = {}
+    override: dict[str, PolicyOverride] = Field(default={})
 
 
 class Project(Noun):

@@ -1,0 +1,33 @@
+"""Waivers: a dated, signed exception to one policy for one subject."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from relmgr.model.base import Noun
+
+Subject = Annotated[str, Field(pattern=r"^(?:[\w.-]+/[\w.-]+#\d+|(?:cut|release) \S+)$")]
+
+
+class Waiver(Noun):
+    """An exception. `until` is its last day in the project's zone; `by` must be one of the project's owners.
+
+    `source` tells where it stands: the base branch, a permitted command, or the subject's own change, where it has no
+    effect yet.
+    """
+
+    policy: str
+    subject: Subject
+    until: date
+    by: Annotated[str, Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(\[bot\])?$")]
+    reason: Annotated[str, Field(min_length=1, max_length=1000)]
+    source: Literal["base", "command", "own-change"] = "base"
+
+
+class WaiverFile(Noun):
+    """The YAML file of waivers on a base branch. Where it stands is what makes them count, so none names a source."""
+
+    waivers: tuple[Waiver, ...] = ()
