@@ -19,7 +19,8 @@ from relmgr.sources.header_types import CType, NotReadError, base_of, declared, 
 MAX_SECONDS = 10.0
 MAX_NOTES = 30
 MAX_DECLARATIONS = 50_000
-_CHUNK = 1 << 16
+# The parser asks for the text again for every node that is read, so a large chunk costs a copy each time.
+_CHUNK = 512
 
 _BLOCKS = {"translation_unit", "linkage_specification", "declaration_list"}
 _RECORDS = {"struct_specifier", "union_specifier"}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from relmgr.errors import RelmgrError, SourceError
+from relmgr.errors import RelmgrError, SourceError, UserError
 from relmgr.model.abi import AbiVersion
 from relmgr.model.base import Confidence
 from relmgr.model.project import Contract, PinConfig, Project, Repository
@@ -31,6 +31,9 @@ class HeaderSource(Protocol):
     """A place that holds headers, such as a forge's contents API."""
 
     name: str
+
+    def resolve(self, slug: str, ref: str) -> str | None:
+        """Return the commit of a branch or tag, None when there is none; raise `SourceError` when it cannot tell."""
 
     def read(self, slug: str, commit: str, path: str) -> bytes | None:
         """Return a file's bytes at a commit, None when there is none; raise `SourceError` when it cannot tell."""
@@ -84,18 +87,24 @@ class AbiReader:
             finally:
                 self._objects = None
 
+    def commit_of(self, ref: str) -> str | None:
+        """Return the provider commit that `ref` means now, None when it cannot be told."""
+        return self._resolve(None, ref, None)[0]
+
     def header(self, repository: str | None, ref: str, commit: str | None = None) -> HeaderText:
         """Return the header at `ref`, the newest of the contract's paths. Raises `SourceError` when there is none."""
         contract = self._contract
         if contract is None:
-            raise SourceError(f"the pin of {self._name} has no contract, so no header is known")
+            raise UserError(f"the pin of {self._name} has no contract", next_step="add one to the project")
         resolved, words, _ = self._resolve(repository, ref, commit)
         found, tried = self._find(contract, resolved) if resolved else (None, words)
         if found is None:
-            raise SourceError(f"no header at {ref}: {tried}", next_step=self._what_to_give())
+            raise SourceError(f"no header ({tried})", where=ref, next_step=self.next_step)
         return found
 
-    def _what_to_give(self) -> str:
+    @property
+    def next_step(self) -> str:
+        """What to give so that more can be read."""
         return f"give a clone that has it: --repo {self._name}=PATH"
 
     # -- one ref ----------------------------------------------------------------------------------------------------
@@ -130,7 +139,7 @@ class AbiReader:
         return version.model_copy(update={"convention": entry.convention})
 
     def _unknown(self, ref: str, tried: str) -> AbiVersion:
-        return self._version(ref, None, f"unknown: {tried}; {self._what_to_give()}")
+        return self._version(ref, None, f"{tried}; {self.next_step}")
 
     # -- the evidence -----------------------------------------------------------------------------------------------
 
@@ -143,7 +152,7 @@ class AbiReader:
         if stranger:
             return None, words, False
         if self._clone is None:
-            return None, self._gap, False
+            return self._resolve_in_forge(ref)
         named = self._clone.name_ref(ref) if not ref.startswith("-") else NamedRef(ref, None, None)
         if named.is_ambiguous:
             return None, f"{ref!r} is both {' and '.join(named.readings)} in the clone", False
@@ -153,6 +162,16 @@ class AbiReader:
             return None, f"no ref {ref!r} in the clone {self._clone.path.name}", False
         moving = named.kind == "branch"
         return named.commit, f"branch {ref} as it stands in the clone now" if moving else "", moving
+
+    def _resolve_in_forge(self, ref: str) -> tuple[str | None, str, bool]:
+        if self._forge is None:
+            return None, self._gap, False
+        try:
+            commit = self._forge.resolve(self._provider.slug, ref)
+        except SourceError as error:
+            return None, f"{self._gap}; {self._forge.name}: {error.what}", False
+        # A forge does not tell a branch from a tag here, so the ref may have moved.
+        return commit, f"{ref} as it stands at {self._forge.name} now" if commit else f"no ref {ref!r} there", True
 
     def _finding(self, contract: Contract, commit: str) -> tuple[_Finding | None, str]:
         if commit not in self._by_commit:
