@@ -22,7 +22,7 @@ from typing import Any
 
 from relmgr.errors import SourceError
 from relmgr.sources.conditionals import chains, directives, mask_raw_strings
-from relmgr.sources.expressions import identifiers, tokens_of
+from relmgr.sources.expressions import Definition, State, identifiers, tokens_of
 from relmgr.sources.guard_patch import Removal
 from relmgr.sources.guards import GuardAnalysis
 
@@ -65,7 +65,7 @@ def prove(analysis: GuardAnalysis, removal: Removal, numbers: Sequence[int], sec
 
 def _case(analysis: GuardAnalysis, removal: Removal, path: str, numbers: Sequence[int]) -> dict[str, Any]:
     """Return what the other process needs to compare one file: texts of it and its headers, includes, worlds."""
-    files = sorted(set().union(*(analysis.flow(path, number).files for number in numbers)))
+    files = sorted({file for number in numbers for flow in analysis.flows(path, number) for file in flow.files})
     includes: dict[str, dict[str, str]] = {}
     for file in files:
         for directive in directives(analysis.tree(file).items):
@@ -81,10 +81,15 @@ def _case(analysis: GuardAnalysis, removal: Removal, path: str, numbers: Sequenc
         "after": {file: _plain(text) for file, text in after.items()},
         "includes": includes,
         "macro": analysis.macro,
-        "numbers": list(numbers),
+        "settings": [_setting(state) for number in numbers for state in analysis.states(number)],
         "removed": list(removal.macros),
         "worlds": worlds(_unknown_values(analysis, files, known)),
     }
+
+
+def _setting(state: State) -> str | None:
+    """Return what the macro is defined as, None where it is undefined."""
+    return "".join(state.body) if isinstance(state, Definition) else None
 
 
 def _plain(text: str) -> str:
@@ -139,14 +144,14 @@ def _last_line(text: str) -> str:
 def compare(case: Mapping[str, Any], deadline: float) -> tuple[int, str | None]:
     """Return how many runs were compared, and the reason for which the two sides are not the same."""
     compared = 0
-    for number, world, calls in itertools.product(case["numbers"], case["worlds"], (0, 1)):
+    for setting, world, calls in itertools.product(case["settings"], case["worlds"], (0, 1)):
         if calls and not _has_unknown_call(case):
             continue
-        macros = {**world, case["macro"]: str(number)}
+        macros = {**world, case["macro"]: setting} if setting is not None else world
         sides = [_preprocess(case, side, macros, calls, deadline) for side in ("before", "after")]
         if sides[0] != sides[1]:
             given = ", ".join(f"{name}={value}" for name, value in macros.items())
-            return compared, f"{case['root']} differs at {given}"
+            return compared, f"{case['root']} differs with {given or 'no macro defined'}"
         compared += 1
     return compared, None
 

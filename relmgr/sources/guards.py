@@ -17,7 +17,7 @@ from functools import cached_property
 from relmgr.errors import SourceError
 from relmgr.model.guards import Guard
 from relmgr.sources.conditionals import Branch, Chain, SourceTree, chains, parse_conditionals
-from relmgr.sources.expressions import Definition, OutOfFuel, State, tokens_of
+from relmgr.sources.expressions import UNDEFINED, Definition, OutOfFuel, State, tokens_of
 from relmgr.sources.git import Clone
 from relmgr.sources.guard_flow import Flow, Outcome, Surroundings, include_guard
 
@@ -87,15 +87,18 @@ def glob_pattern(prefix: str, glob: str) -> re.Pattern[str]:
 class GuardAnalysis:
     """The guards on `macro` in `sources`, and what each branch does at any number.
 
-    `former` are earlier names of the macro: conditions on them are guards whose value is unknown.
+    `former` are earlier names of the macro: conditions on them are guards whose value is unknown. `absent` is the
+    number that stands for a header without the macro.
     """
 
-    def __init__(self, sources: GuardSources, macro: str, former: Iterable[str] = ()) -> None:
-        self.sources, self.macro, self.former = sources, macro, tuple(former)
+    def __init__(
+        self, sources: GuardSources, macro: str, former: Iterable[str] = (), absent: int | None = None
+    ) -> None:
+        self.sources, self.macro, self.former, self.absent = sources, macro, tuple(former), absent
         self.gaps: dict[str, str] = {}
         self._deadline = time.monotonic() + MAX_SECONDS
         self._trees: dict[str, SourceTree] = {}
-        self._flows: dict[tuple[str, int | None], Flow] = {}
+        self._flows: dict[tuple[str, int | None], tuple[Flow, ...]] = {}
         self._free: dict[str, Flow] = {}
         self._assumed: dict[str, frozenset[str]] = {}
         self._derive()
@@ -200,19 +203,29 @@ class GuardAnalysis:
 
         Raises `OutOfFuel` for a file past its bounds.
         """
-        return self.flow(path, number).outcomes
+        first, *rest = (flow.outcomes for flow in self.flows(path, number))
+        return {line: _agreed([outcome, *(other[line] for other in rest)]) for line, outcome in first.items()}
 
-    def flow(self, path: str, number: int | None) -> Flow:
-        """Return the whole pass over `path` at `number`."""
+    def flows(self, path: str, number: int | None) -> tuple[Flow, ...]:
+        """Return the passes over `path` at `number`: one for each state in which the macro may then be."""
         if (path, number) not in self._flows:
             self._check_time()
-            states: dict[str, State] = dict.fromkeys((self.macro, *self.former))
-            if number is not None:
-                states[self.macro] = Definition(tuple(tokens_of(str(number))))
             undefined = self._include_guards | self.assumed_undefined(path)
-            before = Surroundings(states, undefined, self.names - states.keys() - undefined)
-            self._flows[path, number] = Flow(self._trees, self.resolve, before).follow(path)
+            passes = []
+            for state in self.states(number):
+                tracked: dict[str, State] = {**dict.fromkeys(self.former), self.macro: state}
+                before = Surroundings(tracked, undefined, self.names - tracked.keys() - undefined)
+                passes.append(Flow(self._trees, self.resolve, before).follow(path))
+            self._flows[path, number] = tuple(passes)
         return self._flows[path, number]
+
+    def states(self, number: int | None) -> tuple[State, ...]:
+        """Return the states of the macro at `number`: the number that a header without the macro has stands for both,
+        defined so and undefined."""
+        if number is None:
+            return (None,)
+        defined = Definition(tuple(tokens_of(str(number))))
+        return (defined, UNDEFINED) if number == self.absent else (defined,)
 
     def guard_macros(self, path: str) -> Mapping[int, str]:
         """Return the lines of `path` that open a branch of a guard, with the macro each depends on."""
@@ -292,6 +305,14 @@ def _guards_of(
                     if at is not None and analysis.outcomes(path, at)[line].taken is False
                 ),
             )
+
+
+def _agreed(outcomes: list[Outcome]) -> Outcome:
+    """Return the outcome of one branch over several states: what they do not agree on is unknown."""
+    owns, takens = {o.own for o in outcomes}, {o.taken for o in outcomes}
+    return Outcome(
+        owns.pop() if len(owns) == 1 else None, takens.pop() if len(takens) == 1 else None, outcomes[0].macro
+    )
 
 
 def condition_text(chain: Chain, position: int) -> str:
