@@ -43,7 +43,7 @@ def show_pin(project: Project, pin: PinConfig, ref: str | None, at: datetime | N
     state = pin_state(clone, project, pin, commit)
     reader, refs = AbiReader(project, pin), ProviderRefs(project.repositories[pin.provider])
     changes = () if clone.shallow else pin_history(clone, project, pin, one_branch(clone, commit), reader).changes
-    since = _last_move(changes)
+    since = _last_move(changes) if state.pin else None
     now = at or datetime.now(timezone.utc)
     return PinShow(
         pin=pin.name,
