@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from relmgr.model.base import Noun
+from relmgr.model.code_object import KernelArgument
 
 DatabaseKind = Literal["kdb", "ukdb", "perf-db", "find-db", "other"]
 
@@ -68,3 +69,140 @@ class Problem(Noun):
     padding_h: int | None
     padding_w: int | None
     perf_config: str | None
+
+
+class ScanFinding(Noun):
+    """One thing worth saying about a file or, where `row` is set, about the row of that id."""
+
+    kind: Literal[
+        "pointer", "unreadable", "incomplete", "changed-while-read", "locked", "index", "unknown-arch", "arch-mismatch",
+        "corrupt-row", "unknown-row", "more-rows",
+    ]  # fmt: skip
+    row: int | None = None
+    why: str
+
+
+class StaleRow(Noun):
+    """A row whose kernel does not take its arguments as the target ABI passes them."""
+
+    id: int
+    kernel_name: str
+    solver: str | None
+    convention: str
+    problem: Problem | None
+    kernel_args: str | None = Field(default=None, description="as they are, where they could not be understood")
+
+
+class RowCounts(Noun):
+    """The provider's readable rows, counted by what they are; `?` is what could not be told."""
+
+    solvers: dict[str, int] = Field(default={})
+    directions: dict[str, int] = Field(default={})
+    archs: dict[str, int] = Field(default={})
+    dtypes: dict[str, int] = Field(default={})
+    layouts: dict[str, int] = Field(default={})
+
+
+class FileScan(Noun):
+    """What one file holds. Counts are None where the file could not be read; `stale` is None without a target ABI.
+
+    `mlir_rows` are the provider's kernels, by name or symbol. `conventions` counts the rows whose object was read, and
+    with a deep scan other kernels as `other`. `corrupt` rows break the database's own promises; `unknown` rows are the
+    provider's with arguments of no known convention, or of another than could be judged: never counted as fresh.
+    """
+
+    path: str
+    kind: DatabaseKind
+    arch: str | None
+    cu_count: int | None
+    state: Literal["ok", "pointer", "unreadable"]
+    bytes: int | None = Field(default=None, description="size of the file as it lies there")
+    cache_version: str | None = Field(default=None, description="for a user cache: the folder named by its version")
+    pointer: Pointer | None = None
+    rows: int | None = None
+    mlir_rows: int | None = None
+    conventions: dict[str, int] = Field(default={})
+    counts: RowCounts = RowCounts()
+    stale: int | None = None
+    corrupt: int | None = None
+    unknown: int | None = None
+    findings: tuple[ScanFinding, ...] = ()
+    stale_rows: tuple[StaleRow, ...] = ()
+
+
+class ScanTotals(Noun):
+    """Sums over the files that could be read."""
+
+    files: int
+    ok: int
+    pointers: int
+    unreadable: int
+    rows: int
+    mlir_rows: int
+    stale: int | None
+    corrupt: int
+    unknown: int
+
+
+class KdbScan(Noun):
+    """A scan under the target ABI number `abi`; None: not asked for, and staleness is then unknown."""
+
+    abi: int | None
+    convention: str
+    abi_source: str
+    files: tuple[FileScan, ...]
+    totals: ScanTotals
+
+
+class RowKey(Noun):
+    """What a row is found by."""
+
+    kernel_name: str
+    kernel_args: str
+
+
+class ChangedRow(RowKey):
+    """A row whose object differs; the hashes are md5 of the objects, as the databases say."""
+
+    old_hash: str
+    new_hash: str
+
+
+class KernelSignature(Noun):
+    """How one kernel takes its arguments."""
+
+    name: str
+    explicit_args: tuple[KernelArgument, ...]
+    explicit_bytes: int
+    segment_bytes: int
+    provider_kernel: bool
+    convention: str
+
+
+class SignatureChange(RowKey):
+    """A row whose kernels take other arguments than before: the kernels that differ, on both sides."""
+
+    old: tuple[KernelSignature, ...]
+    new: tuple[KernelSignature, ...]
+
+
+class DiffFinding(Noun):
+    """A row that could not be compared, on the `old` or `new` side."""
+
+    side: Literal["old", "new"]
+    row: int | None
+    why: str
+
+
+class KdbDiff(Noun):
+    """What differs between two databases. `more` counts the entries beyond the limit of each list."""
+
+    old: str
+    new: str
+    same: int
+    added: tuple[RowKey, ...]
+    removed: tuple[RowKey, ...]
+    changed: tuple[ChangedRow, ...]
+    signature_changed: tuple[SignatureChange, ...]
+    more: dict[str, int] = Field(default={})
+    findings: tuple[DiffFinding, ...] = ()

@@ -1,0 +1,276 @@
+"""Rows of a kernel database, in bounded memory: which there are, their content, and the code object in each.
+
+Decompression is nearly all the work, and the standard bz2 releases the interpreter's lock, so threads scale.
+"""
+
+from __future__ import annotations
+
+import bz2
+import hashlib
+import re
+import sqlite3
+import threading
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from typing import Any, NamedTuple, TypeVar
+
+from relmgr.errors import SourceError
+from relmgr.model.code_object import CodeObject, UnreadableCodeObject
+from relmgr.sources.code_object import read_code_object
+
+TABLE, INDEX = "kern_db", "idx_kern_db"
+COLUMNS = ("id", "kernel_name", "kernel_args", "kernel_blob", "kernel_hash", "uncompressed_size")
+
+MAX_OBJECT_BYTES = 32 << 20
+_LARGE_BYTES = 2 << 20
+_BATCH_BYTES = 1 << 20
+_BATCH_ROWS = 64
+_IN_FLIGHT_BYTES = 40 << 20
+_CHUNK_ROWS = 256
+
+_TABLE_WALK = "SELECT id, kernel_name FROM kern_db NOT INDEXED"
+_INDEX_WALK = "SELECT id, kernel_name FROM kern_db INDEXED BY idx_kern_db"
+_INDEX_RANGE = f"{_INDEX_WALK} WHERE kernel_name >= ? AND kernel_name < ?"
+_TABLE_COUNT = "SELECT count(*) FROM kern_db NOT INDEXED"
+_INDEX_COUNT = "SELECT count(*) FROM kern_db INDEXED BY idx_kern_db"
+# A blob that is too large is not even read; `length` of a blob needs only the row's head.
+_READ = (
+    "SELECT id, kernel_name, kernel_args, CASE WHEN length(kernel_blob) <= ?1 THEN kernel_blob END, kernel_hash,"
+    " uncompressed_size, length(kernel_blob) FROM kern_db NOT INDEXED WHERE id "
+)
+_READ_ONE = f"{_READ} = ?2"
+
+# Large objects are unpacked one at a time, so that memory does not grow with the number of threads.
+_one_large = threading.Lock()
+T = TypeVar("T")
+
+
+class Row(NamedTuple):
+    """One row. `broken` says why it could not be read or has not the shape of one; its other fields are then blank."""
+
+    id: int
+    kernel_name: str
+    kernel_args: str
+    blob: bytes
+    kernel_hash: str
+    uncompressed_size: int
+    broken: str | None = None
+    too_large: bool = False
+
+
+class Unreadable(Exception):
+    """Why a row's object could not be read; `corrupt` False: it was not tried (too large)."""
+
+    def __init__(self, why: str, *, corrupt: bool = True) -> None:
+        super().__init__(why)
+        self.corrupt = corrupt
+
+
+class Listing(NamedTuple):
+    """The ids to read, ascending; how many rows the table holds (None: cannot be counted); what was wrong."""
+
+    ids: Sequence[int]
+    total: int | None
+    trouble: tuple[str, ...]
+    complete: bool
+
+
+def require_table(connection: sqlite3.Connection, where: str) -> None:
+    """Raise `SourceError` unless the database has a plain table of kernels (a view or a computed column is none)."""
+    try:
+        found = connection.execute("SELECT type, sql FROM sqlite_master WHERE name = ?", (TABLE,)).fetchone()
+        columns = {row[1]: row[6] for row in connection.execute(f"PRAGMA table_xinfo({TABLE})")} if found else {}
+    except (sqlite3.Error, UnicodeError) as error:
+        raise SourceError(f"the schema cannot be read: {error}", where=where) from None
+    if found is None:
+        raise SourceError(f"no table {TABLE}: not a kernel database", where=where)
+    kind, sql = found
+    if kind != "table" or not isinstance(sql, str) or not re.match(r"\s*CREATE\s+TABLE\b", sql, re.IGNORECASE):
+        raise SourceError(f"{TABLE} is not a plain table", where=where)
+    if missing := [name for name in COLUMNS if columns.get(name) != 0]:
+        raise SourceError(f"{TABLE} has no plain column {', '.join(missing)}", where=where)
+
+
+def list_rows(connection: sqlite3.Connection, pattern: str | None) -> Listing:
+    """Return the rows whose kernel name `pattern` matches, or all rows for None.
+
+    Where the pattern begins with fixed text, its range of the unique index is enough, provided that index and table
+    hold equally many rows. When they do not, the table is believed; where that cannot be walked, both are.
+    """
+    total, indexed = _count(connection, _TABLE_COUNT), _count(connection, _INDEX_COUNT)
+    prefix = literal_prefix(pattern) if pattern and total is not None and total == indexed else None
+    trouble: list[str] = []
+    if prefix is not None:
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        ids = _walk(connection, _INDEX_RANGE, (prefix, end), pattern)
+        if ids.complete:
+            return Listing(sorted(ids.found), total, (), True)
+        trouble.append(ids.trouble)
+    walked = _walk(connection, _TABLE_WALK, (), pattern)
+    found = set(walked.found)
+    if not walked.complete:
+        trouble.append(walked.trouble)
+        found |= set(_walk(connection, _INDEX_WALK, (), pattern).found)
+    elif indexed is None:
+        trouble.append(f"the index {INDEX} is missing or cannot be read")
+    elif indexed != total:
+        trouble.append(f"the index holds {indexed} rows, the table {total}")
+    return Listing(sorted(found), total, tuple(trouble), walked.complete)
+
+
+class _Walk(NamedTuple):
+    found: array[int]
+    complete: bool
+    trouble: str = ""
+
+
+def _walk(connection: sqlite3.Connection, query: str, values: tuple[str, ...], pattern: str | None) -> _Walk:
+    """Return the ids met, up to the end or to the first page that cannot be read."""
+    found = array("q")
+    matches = re.compile(pattern).search if pattern else None
+    try:
+        for row_id, name in connection.execute(query, values):
+            if matches is None or not isinstance(name, str) or matches(name):
+                found.append(row_id)
+    except sqlite3.Error as error:
+        return _Walk(found, False, f"the list of rows breaks off after {len(found)}: {error}")
+    return _Walk(found, True)
+
+
+def _count(connection: sqlite3.Connection, query: str) -> int | None:
+    try:
+        return int(connection.execute(query).fetchone()[0])
+    except sqlite3.Error:
+        return None
+
+
+def literal_prefix(pattern: str) -> str | None:
+    """Return the text with which every match of a regular expression begins; None where it has none for certain."""
+    if not pattern.startswith("^") or "|" in pattern:
+        return None
+    match = re.match(r"(?:[\w \-/,:;=@]|\\[.\-/])*", pattern[1:], re.ASCII)
+    text = match[0] if match else ""
+    if pattern[1 + len(text) : 2 + len(text)] in ("*", "?", "{", "+"):
+        text = text[:-1]
+    text = text.replace("\\", "")
+    return text or None
+
+
+def read_rows(connection: sqlite3.Connection, ids: Sequence[int]) -> Iterator[Row]:
+    """Yield the rows of `ids`, a few hundred to a statement: no lock is held for long.
+
+    A row on a damaged page, or one that is no longer there, is yielded as broken; the others are still read.
+    """
+    for start in range(0, len(ids), _CHUNK_ROWS):
+        chunk = ids[start : start + _CHUNK_ROWS]
+        left = dict.fromkeys(chunk)
+        try:
+            marks = ",".join("?" * len(chunk))
+            for values in connection.execute(f"{_READ} IN ({marks}) ORDER BY id", [MAX_OBJECT_BYTES, *chunk]):
+                left.pop(values[0], None)
+                yield _row(values)
+        except (sqlite3.Error, MemoryError):
+            for row_id in left:
+                yield _read_alone(connection, row_id)
+            continue
+        for row_id in left:
+            yield _broken(row_id, "in the index, but not in the table")
+
+
+def _read_alone(connection: sqlite3.Connection, row_id: int) -> Row:
+    try:
+        values = connection.execute(_READ_ONE, (MAX_OBJECT_BYTES, row_id)).fetchone()
+    except (sqlite3.Error, MemoryError) as error:
+        return _broken(row_id, f"SQLite cannot read it: {error}")
+    return _row(values) if values else _broken(row_id, "in the index, but not in the table")
+
+
+def _row(values: tuple[Any, ...]) -> Row:
+    row_id, name, args, blob, digest, size, length = values
+    if not isinstance(name, str) or not isinstance(args, str) or not isinstance(digest, str):
+        return _broken(row_id, "a text column holds no text", name)
+    if not isinstance(size, int) or not isinstance(length, int) or size < 0:
+        return _broken(row_id, "no blob, or no size", name)
+    if blob is None or size > MAX_OBJECT_BYTES:
+        why = f"an object of {max(size, length)} bytes: more than {MAX_OBJECT_BYTES} are not read"
+        return Row(row_id, name, args, b"", digest, size, why, True)
+    if not isinstance(blob, bytes):
+        return _broken(row_id, "kernel_blob holds no bytes", name)
+    return Row(row_id, name, args, blob, digest, size)
+
+
+def _broken(row_id: int, why: str, name: object = None) -> Row:
+    return Row(row_id, name if isinstance(name, str) else "", "", b"", "", 0, why)
+
+
+def read_object(row: Row, *, verify: bool) -> CodeObject:
+    """Return the code object of a row whose size, and with `verify` md5, is as the row says. Raises `Unreadable`."""
+    if row.broken is not None:
+        raise Unreadable(row.broken, corrupt=not row.too_large)
+    with _one_large if max(row.uncompressed_size, len(row.blob)) > _LARGE_BYTES else nullcontext():
+        data = unpack(row)
+        if verify and hashlib.md5(data, usedforsecurity=False).hexdigest() != row.kernel_hash.lower():
+            raise Unreadable("its md5 is not its kernel_hash")
+        try:
+            return read_code_object(data)
+        except UnreadableCodeObject as error:
+            raise Unreadable(f"not a readable code object: {error.what}") from None
+
+
+def unpack(row: Row) -> bytes:
+    """Return the object's bytes: bz2 unless the row says that it is stored as it is. Raises `Unreadable`."""
+    size = row.uncompressed_size
+    if size == 0:
+        return row.blob
+    reader = bz2.BZ2Decompressor()
+    try:
+        # One byte more than there should be: so the end of the stream, with its checksum, is reached.
+        data = reader.decompress(row.blob, size + 1)
+    except OSError:
+        raise Unreadable("corrupt bz2 data") from None
+    if len(data) > size:
+        raise Unreadable(f"unpacks to more than the {size} bytes it says")
+    if not reader.eof:
+        raise Unreadable("truncated bz2 data")
+    if len(data) < size:
+        raise Unreadable(f"unpacks to {len(data)} bytes and says {size}")
+    return data
+
+
+def map_rows(rows: Iterator[Row], function: Callable[[Row], T], jobs: int) -> Iterator[T]:
+    """Yield `function` of each row, in order, on `jobs` threads; the bytes waiting are bounded."""
+    if jobs <= 1:
+        yield from map(function, rows)
+        return
+    waiting: deque[tuple[Future[list[T]], int]] = deque()
+    in_flight = 0
+    with ThreadPoolExecutor(jobs, thread_name_prefix="rows") as pool:
+        for batch, size in _batches(rows):
+            while waiting and (len(waiting) >= 2 * jobs or in_flight + size > _IN_FLIGHT_BYTES):
+                done, freed = waiting.popleft()
+                in_flight -= freed
+                yield from done.result()
+            waiting.append((pool.submit(_each, function, batch), size))
+            in_flight += size
+        for done, _ in waiting:
+            yield from done.result()
+
+
+def _each(function: Callable[[Row], T], batch: list[Row]) -> list[T]:
+    return [function(row) for row in batch]
+
+
+def _batches(rows: Iterator[Row]) -> Iterator[tuple[list[Row], int]]:
+    batch: list[Row] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += len(row.blob)
+        if size >= _BATCH_BYTES or len(batch) >= _BATCH_ROWS:
+            yield batch, size
+            batch, size = [], 0
+    if batch:
+        yield batch, size
