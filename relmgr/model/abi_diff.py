@@ -75,7 +75,7 @@ def has_surface_change(diff: AbiDiff) -> bool:
 
 
 def _statement(diff: AbiDiff, kernel_structs: Collection[str], after: Header, unread: list[str]) -> str:
-    parts = [_on_number(diff)]
+    parts = [_on_number(diff, bool(unread))]
     kernel = [change.name for change in diff.structs or () if change.kernel_facing]
     if kernel and diff.number.old == diff.number.new:
         parts.insert(
@@ -91,17 +91,19 @@ def _statement(diff: AbiDiff, kernel_structs: Collection[str], after: Header, un
     return "; ".join(parts)
 
 
-def _on_number(diff: AbiDiff) -> str:
+def _on_number(diff: AbiDiff, unread: bool) -> str:
     old, new = diff.number.old, diff.number.new
     changed = has_surface_change(diff)
-    surface = "API changed" if changed else "surface unchanged in the header"
+    surface = "API changed" if changed else "surface unknown" if unread else "surface unchanged in the header"
     if old is None or new is None:
         side = "on both sides" if old is None and new is None else f"at {diff.from_ if old is None else diff.to}"
         return f"number unknown {side}, {surface}"
+    if old == new and changed:
+        return "API changed, number did not"
     if old == new:
-        return "API changed, number did not" if changed else "unchanged: number and surface are the same"
-    moved = f"number {'raised' if new > old else 'lowered'} from {old} to {new}"
-    return f"{moved}, API changed" if changed else f"{moved}, {surface}: confirm by what the compiler emits"
+        return f"number unchanged, {surface}" if unread else "unchanged: number and surface are the same"
+    moved = f"number {'raised' if new > old else 'lowered'}, {surface}"
+    return moved if changed else f"{moved}: confirm by what the compiler emits"
 
 
 def _raised(diff: AbiDiff) -> bool:

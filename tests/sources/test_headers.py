@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -254,7 +255,7 @@ struct Last { Tagged t; union Either e; int8_t z; };
 
 def test_layouts_are_those_of_a_c_compiler(tmp_path: Path) -> None:
     compiler = need("gcc")
-    header = read(LAYOUTS.replace("wchar_t", "wchar_t"))
+    header = read(LAYOUTS)
     named = [struct for struct in header.structs if "." not in struct.name]
     assert len(named) == 9
     lines = []
@@ -343,3 +344,29 @@ def test_the_time_limit_is_a_named_error(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(reader, "MAX_SECONDS", 0.0)
     with pytest.raises(SourceError, match="not read within 0 seconds"):
         read("int + f(;\n" * 20_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [20220929, 20230123])
+def test_random_layouts_are_those_of_a_c_compiler(tmp_path: Path, seed: int) -> None:
+    compiler = need("gcc")
+    print(f"seed {seed}")
+    random = Random(seed)
+    bases = ["char", "short", "int32_t", "long", "unsigned char", "float", "double", "long double", "bool", "void *"]
+    declared, lines = [], []
+    for index in range(300):
+        kind, name = random.choice(["struct", "struct", "union"]), f"R{index}"
+        fields = []
+        for field in range(random.randint(1, 6)):
+            earlier = [f"{k} {n}" for k, n in declared[-20:]]
+            base = random.choice(bases + earlier[: len(bases)])
+            fields.append(f"{base} f{field}{random.choice(['', '', '[3]', '[2][N]'])};")
+        declared.append((kind, name))
+        lines.append(f"{kind} {name} {{ {' '.join(fields)} }};")
+    text = "#include <stdbool.h>\n#include <stdint.h>\n#define N (1 << 1)\n" + "\n".join(lines) + "\n"
+    prints = "".join(f'printf("{n} %zu %zu\\n", sizeof({k} {n}), _Alignof({k} {n}));\n' for k, n in declared)
+    program = tmp_path / "random.c"
+    program.write_text(f"#include <stdio.h>\n{text}int main(void) {{\n{prints}return 0; }}\n")
+    subprocess.run([compiler, "-std=gnu11", "-m64", "-o", tmp_path / "random", program], check=True)
+    said = subprocess.run([tmp_path / "random"], check=True, capture_output=True, text=True).stdout.splitlines()
+    assert [f"{s.name} {s.size} {s.alignment}" for s in read(text).structs] == said

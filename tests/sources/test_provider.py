@@ -398,3 +398,40 @@ def test_a_file_larger_than_a_header_is_refused(forge: Forge, tmp_path: Path) ->
     forge.files[(commit, headers.NEW_PATH)] = b" " * (4 * 1024 * 1024 + 1)
     with pytest.raises(SourceError, match="more than is read"):
         ContentsApi(tmp_path, forge.url).read("ROCm/rocMLIR", commit, headers.NEW_PATH)
+
+
+# -- what is shipped ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["miopen-rocmlir", "migraphx-rocmlir"])
+def test_a_shipped_ledger_agrees_with_its_contract(name: str) -> None:
+    for contract in load_project(name).contracts.values():
+        assert contract.ledger is not None
+        entries = read_ledger(contract.ledger)
+        assert len(entries) > 20
+        numbered = [entry for entry in entries.values() if entry.number is not None]
+        assert [e.ref for e in numbered if e.convention != contract.convention_of(e.number)] == []
+        # Nobody read a header for these rows.
+        assert {entry.confidence for entry in entries.values()} == {"inferred"}
+
+
+def test_migraphx_without_a_clone_is_told_by_the_consumers_guard() -> None:
+    loaded = load_project("migraphx-rocmlir")
+    read = AbiReader(loaded, loaded.pin())
+    found = [
+        read.at("ROCmSoftwarePlatform/rocMLIR", ref)
+        for ref in (
+            "d2cb9e580550e92ab75a0a417e7a4abd02a24edf",
+            "c0723a7e50043d973cb73ae51dc30d36679ee7e5",
+            "0f38fb33f518b53b94b541feb9b079668c5518e8",
+            "a6880f1e6daec99876cd6a4820fbc69c57216401",
+            "185433ba3666d0ced347422c4cd3494411902d7c",
+        )
+    ]
+    assert [(v.number, v.convention, v.confidence) for v in found] == [
+        (None, "memref-descriptor", "inferred"),
+        (None, "unknown", None),
+        (3, "bare-pointer", "inferred"),
+        (4, "bare-pointer", "inferred"),
+        (5, "bare-pointer", "inferred"),
+    ]
