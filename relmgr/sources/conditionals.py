@@ -145,9 +145,7 @@ def read_directives(text: str) -> Iterator[Directive]:
     while position < len(text):
         end, pieces = _logical_line(text, position, line)
         lines = text.count("\n", position, end)
-        directive = _directive(
-            text, position, pieces, line, line + max(lines - 1, 0) + (not text.endswith("\n", 0, end))
-        )
+        directive = _directive(text, position, pieces, line, line + lines - text.endswith("\n", position, end))
         if directive is not None:
             yield directive
         position, line = end, line + lines
