@@ -55,6 +55,7 @@ class Repository(Noun):
         description="branches whose first parents `--release-branches` walks",
     )
     release_tags: Pattern = r"^v?\d+\.\d+(\.\d+)?$"
+    changelog: str = Field(default="CHANGELOG.md", description="path of the change log, from `root`")
     databases: tuple[str, ...] = Field(default=(), description="globs of shipped kernel databases")
     database_folders: tuple[str, ...] = Field(default=(), description="folders in which such files may lie")
 
