@@ -132,11 +132,21 @@ def validate(model: type[T], data: Any, lines: Lines, file: Path | str) -> T:
     try:
         return model.model_validate(data)
     except ValidationError as error:
+        mistakes = error.errors()
+        # A list whose only entry was refused is also reported as empty: that echo says nothing new.
+        echoes = [
+            m for m in mistakes if m["type"] == "too_short" and any(_is_inside(n["loc"], m["loc"]) for n in mistakes)
+        ]
+        told = [_explain(model, mistake, lines, file) for mistake in mistakes if mistake not in echoes]
         raise UserError(
-            "\n  ".join(["not accepted:", *(_explain(model, item, lines, file) for item in error.errors())]),
+            "\n  ".join(["not accepted:", *told]),
             where=str(file),
             next_step="correct these lines; `relmgr schema` prints what is allowed",
         ) from None
+
+
+def _is_inside(loc: Loc, outer: Loc) -> bool:
+    return len(loc) > len(outer) and loc[: len(outer)] == outer
 
 
 def _explain(model: type[BaseModel], error: Any, lines: Lines, file: Path | str) -> str:

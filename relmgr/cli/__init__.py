@@ -13,10 +13,13 @@ from relmgr import __version__
 Commands = dict[str, tuple[str, str]]
 
 COMMANDS: Commands = {
+    "demo": ("relmgr.cli.demo:demo", "The 2022 story, offline: see what relmgr does."),
     "status": ("relmgr.cli.status:status", "Where things stand: pin, ABI, databases; or all releases."),
     "audit": ("relmgr.cli.audit:audit", "Replay the whole history: every hazard, every stale release."),
     "pin": ("relmgr.cli.pin:group", "The compiler pin: now, over history, and its safety checks."),
     "abi": ("relmgr.cli.abi:group", "The kernel ABI number, header differences, guards, code objects."),
+    "train": ("relmgr.cli.trains:group", "Release trains: cuts, freezes, first tags; calendar against repository."),
+    "cut": ("relmgr.cli.cut:group", "What must be true before a branch is cut: plan and checklist."),
     "config": ("relmgr.cli.config:group", "Check a project's settings."),
     "schema": ("relmgr.cli.config:schema", "Print the JSON Schema of a document."),
 }

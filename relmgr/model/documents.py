@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any, Literal
 
 # Name -> module:type. A name is the command that prints the document, with `-` for blanks; `[]` after a type: a list.
 DOCUMENTS: dict[str, str] = {
@@ -24,6 +24,6 @@ def document_schema(name: str) -> dict[str, Any]:
     module, _, attribute = DOCUMENTS[name].partition(":")
     noun: Any = getattr(importlib.import_module(module), attribute.removesuffix("[]"))
     adapter: TypeAdapter[Any] = TypeAdapter(list[noun] if attribute.endswith("[]") else noun)
-    mode = "validation" if name == "project" else "serialization"
+    mode: Literal["validation", "serialization"] = "validation" if name == "project" else "serialization"
     schema = adapter.json_schema(mode=mode)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, **schema}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,23 +13,25 @@ from relmgr.errors import SourceError
 _AUTHOR = b"relmgr <relmgr@example.org>"
 
 
-def rebuild_repository(path: Path, table: dict[str, Any]) -> dict[str, str]:
+def rebuild_repository(path: Path, table: dict[str, Any], names: Mapping[str, str] | None = None) -> dict[str, str]:
     """Create a bare repository at `path` from `table`; return the table's commit names mapped to the new commits.
 
     `table` holds `commits` (each `commit`, `parents`, `committed_at` with its offset, `subject`, `files` path to text,
     `removed` paths; parents first) and `refs` (each `ref`, `commit`). A parent that the table lacks is left out. The
-    original name stands in the rebuilt commit's message as `Rebuilt-From`. Raises `SourceError` when git fails.
+    original name stands in the rebuilt commit's message as `Rebuilt-From`. `names` are replaced in every file's text:
+    commits of another rebuilt repository, which cannot keep their ids. Raises `SourceError` when git fails.
     """
+    path = path.resolve()
     path.mkdir(parents=True)
     _git(path, "init", "-q", "--bare", "-b", "develop")
     marks = path / "rebuilt-marks"
-    _git(path, "fast-import", "--quiet", f"--export-marks={marks}", given=b"".join(_stream(table)))
+    _git(path, "fast-import", "--quiet", f"--export-marks={marks}", given=b"".join(_stream(table, names or {})))
     by_mark = dict(line.split() for line in marks.read_text().splitlines())
     marks.unlink()
     return {commit["commit"]: by_mark[f":{index}"] for index, commit in enumerate(table["commits"], 1)}
 
 
-def _stream(table: dict[str, Any]) -> Iterator[bytes]:
+def _stream(table: dict[str, Any], names: Mapping[str, str]) -> Iterator[bytes]:
     marks = {commit["commit"]: index for index, commit in enumerate(table["commits"], 1)}
     for index, commit in enumerate(table["commits"], 1):
         at = datetime.fromisoformat(commit["committed_at"])
@@ -45,6 +47,8 @@ def _stream(table: dict[str, Any]) -> Iterator[bytes]:
         for name in commit["removed"]:
             yield b"D %s\n" % _quoted(name)
         for name, text in commit["files"].items():
+            for old, new in names.items():
+                text = text.replace(old, new)
             yield b"M 100644 inline %s\n" % _quoted(name) + _data(text.encode())
     for ref in table["refs"]:
         yield b"reset %s\nfrom :%d\n\n" % (ref["ref"].encode(), marks[ref["commit"]])

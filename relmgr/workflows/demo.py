@@ -1,0 +1,88 @@
+"""`relmgr demo`: rebuild two repositories from shipped tables, and tell their story with relmgr's own commands."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from relmgr.errors import UserError
+from relmgr.model.base import Noun
+from relmgr.render.engine import render
+from relmgr.resources import shipped
+from relmgr.settings import read_yaml, validate
+from relmgr.sinks.rebuild import rebuild_repository
+
+MARKER = ".relmgr-demo"
+
+
+class Chapter(Noun):
+    """One command of the story, and why one would run it."""
+
+    title: str
+    why: str
+    command: str
+
+
+class Story(Noun):
+    """The chapters, in order."""
+
+    chapters: tuple[Chapter, ...]
+
+
+class ToldChapter(Noun):
+    """A chapter with what its command printed and the exit code it ended with."""
+
+    title: str
+    why: str
+    command: str
+    exit_code: int
+    text: str
+
+
+def rebuild(out: Path, tables: Path | None = None) -> dict[str, Path]:
+    """Rebuild provider and consumer below `out`; return their folders by repository name.
+
+    `tables` is a folder with `rocmlir_graph.json` and `miopen_graph.json` (default: the shipped ones). Commit ids
+    cannot be kept, so the consumer's pins name the rebuilt provider's commits.
+    """
+    tables = tables or shipped("policies") / "recorded"
+    _make_room(out)
+    repositories = {"rocmlir": out / "rocmlir.git", "miopen": out / "miopen.git"}
+    names = rebuild_repository(repositories["rocmlir"], json.loads((tables / "rocmlir_graph.json").read_text()))
+    rebuild_repository(repositories["miopen"], json.loads((tables / "miopen_graph.json").read_text()), names)
+    return repositories
+
+
+def tell(
+    out: Path, repositories: dict[str, Path], run: Callable[[list[str]], tuple[int, str]]
+) -> Iterator[ToldChapter]:
+    """Run each chapter's command through `run` (arguments to exit code and text) and yield what it said."""
+    data, lines = read_yaml(shipped("policies") / "recorded" / "story.yaml")
+    story = validate(Story, data, lines, "story.yaml")
+    repos = " ".join(shlex.quote(f"--repo={name}={path}") for name, path in repositories.items())
+    for chapter in story.chapters:
+        command = chapter.command.format(repos=repos, out=shlex.quote(str(out)))
+        code, text = run(shlex.split(command))
+        yield ToldChapter(title=chapter.title, why=chapter.why, command=command, exit_code=code, text=text)
+
+
+def write_report(out: Path, chapters: list[ToldChapter]) -> Path:
+    """Write the one HTML report of the demo and return its path."""
+    report = out / "report.html"
+    page = out / "audit.html"
+    audit = page.read_text(encoding="utf-8") if page.is_file() else None
+    report.write_text(render("page/demo.html.j2", chapters=chapters, audit=audit), encoding="utf-8")
+    return report
+
+
+def _make_room(out: Path) -> None:
+    """Empty a folder that an earlier demo made; refuse to touch any other that is not empty."""
+    if out.exists() and any(out.iterdir()) and not (out / MARKER).is_file():
+        raise UserError("not empty, and not made by `relmgr demo`", where=str(out), next_step="give another --out")
+    if out.exists():
+        shutil.rmtree(out)
+    out.mkdir(parents=True)
+    (out / MARKER).write_text("made by `relmgr demo`; it may be deleted\n", encoding="utf-8")
