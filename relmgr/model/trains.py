@@ -15,11 +15,12 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from relmgr.model.base import Noun
+from relmgr.model.base import Noun, Outcome
 from relmgr.model.project import Pattern, Repository, Zone
 from relmgr.model.times import Moment, check_moment, local_date, resolve_moment
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(?:-[a-z0-9]+)*-\d+\.\d+$")]
+UNREADABLE = "freeze data unreadable"
 Sentence = Annotated[str, Field(min_length=1, max_length=500)]
 
 
@@ -296,3 +297,45 @@ class TrainState(Noun):
     def cut(self) -> date | None:
         """The day of the cut, in the committer's offset."""
         return self.cut_at.date() if self.cut_at else None
+
+
+class Disagreement(Noun):
+    """A point in which calendar and repository differ (T4); `unknown` when one side could not be read."""
+
+    kind: str
+    outcome: Outcome
+    train: str
+    repository: str
+    calendar: str | None
+    found: str | None
+    remedy: str
+
+
+class TrainRow(Noun):
+    """A train as `train list` shows it: the calendar's side, and the consumer's repository where a clone is at hand."""
+
+    train: str
+    base_branch: str
+    planned_cut: date | None
+    last_safe_day: date | None
+    cut: date | None
+    branch: str | None
+    first_tag: str | None
+    tagged: date | None
+    announced: bool
+    abi: dict[str, int]
+    withdrawn: str
+    disagreements: tuple[Disagreement, ...]
+
+
+class TrainShow(TrainRow):
+    """The document of `train show`: everything about one train at an instant, in every repository with a clone."""
+
+    at: datetime
+    zone: str
+    regeneration: Regeneration | None
+    owners: tuple[str, ...]
+    windows: tuple[Window, ...]
+    frozen: tuple[Window, ...]
+    open_from: datetime | None
+    states: tuple[TrainState, ...]

@@ -6,15 +6,13 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-from relmgr.errors import RelmgrError, SourceError, UserError
+from relmgr.errors import RelmgrError, UserError
 from relmgr.model.project import Repository
 from relmgr.model.times import local_date
-from relmgr.model.trains import Calendar, Train, TrainState
+from relmgr.model.trains import UNREADABLE, Calendar, Train, TrainState
 from relmgr.resources import shipped
 from relmgr.settings import MAX_CONFIG_BYTES, parse_yaml, read_yaml, validate
 from relmgr.sources.git import Clone, Ref
-
-UNREADABLE = "freeze data unreadable"
 
 
 def shipped_calendar() -> Path:
@@ -104,13 +102,6 @@ def read_train_states(
 def missing_state(name: str, train: Train, why: str) -> TrainState:
     """Return the state of a repository of which no clone can be read."""
     return TrainState(train=train.name, repository=name, unread=(why,))
-
-
-def clone_of(name: str, repository: Repository) -> Clone:
-    """Open the clone configured for a repository, or raise `SourceError` saying how to give one."""
-    if repository.path is None:
-        raise SourceError(f"no clone of {repository.slug} at hand", next_step=f"give one with --repo {name}=PATH")
-    return Clone.open(repository.path)
 
 
 def _train_tags(clone: Clone, repository: Repository, train: Train) -> list[tuple[str, Ref]]:

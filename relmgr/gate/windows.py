@@ -1,0 +1,176 @@
+"""Freezes judged, and the calendar compared with the repository. Pure: "now" and both sides are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+
+from relmgr.model.base import Noun, Outcome
+from relmgr.model.times import local_date
+from relmgr.model.trains import UNREADABLE, Disagreement, Train, TrainState, Window, windows_at
+
+
+class FreezeAnswer(Noun):
+    """Whether a branch is frozen at an instant.
+
+    `passed`: open. `pending`: frozen until the end of `windows[0]`, which lasts longest. `unknown`: the calendar, the
+    base branch or the time could not be read; `reason` says which, and that is never an open branch (T2).
+    """
+
+    outcome: Outcome
+    repository: str
+    branch: str | None
+    at: datetime
+    windows: tuple[Window, ...] = ()
+    next: Window | None = None
+    reason: str
+
+    @property
+    def until(self) -> datetime | None:
+        """The first instant at which none of the windows freezes any more."""
+        return self.windows[0].end if self.windows else None
+
+
+def judge_freeze(
+    trains: Sequence[Train] | None, repository: str, branch: str | None, at: datetime, *, gap: str = ""
+) -> FreezeAnswer:
+    """Tell whether `branch`, the change's real base branch (T3), is frozen at `at`.
+
+    `trains` is None when the calendar could not be read, and `gap` then says why. Raises `ValueError` for a naive `at`.
+    """
+    if at.utcoffset() is None:
+        raise ValueError("a time without an offset")
+    unknown = FreezeAnswer(outcome=Outcome.UNKNOWN, repository=repository, branch=branch, at=at, reason="")
+    if trains is None:
+        why = gap.removeprefix(f"{UNREADABLE}: ") or "no calendar was read"
+        return unknown.model_copy(update={"reason": f"{UNREADABLE}: {why}"})
+    if not branch:
+        return unknown.model_copy(update={"reason": "the change's base branch is not known"})
+    windows = windows_at(trains, repository, branch, at)
+    answer = unknown.model_copy(update={"windows": windows, "next": next_freeze(trains, repository, branch, at)})
+    if not windows:
+        return answer.model_copy(update={"outcome": Outcome.PASSED, "reason": f"{branch} is not frozen"})
+    return answer.model_copy(update={"outcome": Outcome.PENDING, "reason": "\n".join(map(refusal, windows))})
+
+
+def refusal(window: Window) -> str:
+    """Return why a freeze holds, until when, and how to get an exception from whom (T5)."""
+    return (
+        f"{', '.join(window.branches)}: {window.phase} of {window.train} until {window.end.isoformat()}. "
+        f"Why: {window.why}. Exception: {window.exception}; ask {', '.join(window.ask)}."
+    )
+
+
+def next_freeze(trains: Sequence[Train], repository: str, branch: str, at: datetime) -> Window | None:
+    """Return the next freeze of `branch` that starts after `at`, or None."""
+    later = [w for t in trains for w in t.windows if w.concerns(repository, branch) and w.start > at]
+    return min(later, key=lambda w: (w.start.timestamp(), w.train, w.phase), default=None)
+
+
+def open_from(trains: Sequence[Train], repository: str, branch: str, at: datetime) -> datetime:
+    """Return the first instant from `at` on at which `branch` is not frozen: windows that touch are walked through."""
+    moment = at
+    while windows := windows_at(trains, repository, branch, moment):
+        moment = windows[0].end
+    return moment
+
+
+def compare_with_repository(train: Train, state: TrainState, at: datetime) -> tuple[Disagreement, ...]:
+    """Return every point in which the calendar and the repository disagree about a train at `at`."""
+    found = [
+        *(_unread(train, state, gap) for gap in state.unread),
+        *_branches(train, state, at),
+        *_cut(train, state, at),
+        *_tag(train, state, at),
+    ]
+    return tuple(found)
+
+
+def _unread(train: Train, state: TrainState, gap: str) -> Disagreement:
+    return _differ(train, state, "not-read", None, None, gap, Outcome.UNKNOWN)
+
+
+def _branches(train: Train, state: TrainState, at: datetime) -> list[Disagreement]:
+    day = local_date(at, train.timezone)
+    found = []
+    if state.also:
+        names = ", ".join((state.branch or "", *state.also))
+        found.append(_differ(train, state, "several-branches", None, names, "make the train's branch pattern exact"))
+    if state.branch and train.cut and day < train.cut:
+        remedy = "correct the planned cut in the calendar, or say who branched early"
+        seen = f"branch {state.branch} exists" + (f" since {state.cut}" if state.cut else "")
+        found.append(_differ(train, state, "branch-before-cut", f"cut planned on {train.cut}", seen, remedy))
+    if state.branch is None and not state.unread and train.cut and day > train.cut and not train.withdrawn:
+        remedy = "cut the branch, fetch it into the clone, or move the planned cut"
+        found.append(_differ(train, state, "cut-overdue", f"cut planned on {train.cut}", "no branch", remedy))
+    return found
+
+
+def _cut(train: Train, state: TrainState, at: datetime) -> list[Disagreement]:
+    if state.cut is None or state.branch is None:
+        return []
+    if train.cut is None:
+        remedy = "write the cut into the calendar"
+        return [_differ(train, state, "cut-not-in-calendar", None, f"cut on {state.cut}", remedy)]
+    early = local_date(at, train.timezone) < train.cut
+    if state.cut == train.cut or early:
+        return []
+    remedy = f"write cut: {state.cut} into the calendar, or name the right branch"
+    return [_differ(train, state, "cut-date-differs", str(train.cut), str(state.cut), remedy)]
+
+
+def _tag(train: Train, state: TrainState, at: datetime) -> list[Disagreement]:
+    planned = train.first_tag
+    day = planned.tagged if planned else None
+    today = local_date(at, train.timezone)
+    if state.first_tag is None:
+        if day is None or day > today or state.unread:
+            return []
+        seen = f"only off the branch: {', '.join(state.stray_tags)}" if state.stray_tags else "no release tag"
+        remedy = "fetch the tags, or correct the calendar"
+        return [_differ(train, state, "tag-missing", f"first tag on {day}", seen, remedy)]
+    seen = f"{state.first_tag}" + (f" of {state.tagged.date()}" if state.tagged else " (lightweight, undated)")
+    if train.withdrawn:
+        return [_differ(train, state, "withdrawn-but-tagged", train.withdrawn, seen, "correct the calendar")]
+    if planned is None:
+        return [_differ(train, state, "tag-not-in-calendar", None, seen, "write the first tag into the calendar")]
+    if planned.name != state.first_tag:
+        return [_differ(train, state, "first-tag-differs", planned.name, seen, "correct the calendar's first tag")]
+    if day is not None and day > today:
+        return [_differ(train, state, "tagged-early", f"first tag on {day}", seen, "correct the calendar's first tag")]
+    if state.tagged and day and not planned.announced and not _same_day(state.tagged, day, train):
+        return [_differ(train, state, "first-tag-differs", str(day), seen, "correct the calendar's first tag")]
+    return _frozen_after_tag(train, state, seen, at)
+
+
+def _frozen_after_tag(train: Train, state: TrainState, seen: str, at: datetime) -> list[Disagreement]:
+    """A freeze of the release branch that still holds although the release is out."""
+    branch = state.branch or ""
+    holding = [w for w in train.windows if w.concerns(state.repository, branch) and w.contains(at)]
+    says = [f"{w.phase} of {branch} until {w.end.isoformat()}" for w in holding]
+    return [_differ(train, state, "frozen-after-tag", text, seen, "end the freeze in the calendar") for text in says]
+
+
+def _same_day(tagged: datetime, day: date, train: Train) -> bool:
+    """A tag's day is the tagger's own, or the train's zone's: people write down either."""
+    return day in (tagged.date(), local_date(tagged, train.timezone))
+
+
+def _differ(
+    train: Train,
+    state: TrainState,
+    kind: str,
+    calendar: str | None,
+    found: str | None,
+    remedy: str,
+    outcome: Outcome = Outcome.FAILED,
+) -> Disagreement:
+    return Disagreement(
+        kind=kind,
+        outcome=outcome,
+        train=train.name,
+        repository=state.repository,
+        calendar=calendar,
+        found=found,
+        remedy=remedy,
+    )
