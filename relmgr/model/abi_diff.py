@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
 from relmgr.model.abi import (
     AbiDiff,
     AbiVersion,
     Change,
+    Enum,
     EnumChange,
     FunctionChanges,
     Header,
     NumberPair,
     Struct,
     StructChange,
+    Typedef,
 )
+
+N = TypeVar("N", Struct, Enum, Typedef)
 
 
 def compare_headers(
@@ -40,8 +46,8 @@ def compare_headers(
         enums=_enum_changes(before, after),
         macros=macros,
         typedefs=_changes(
-            {typedef.name: typedef.type for typedef in before.typedefs},
-            {typedef.name: typedef.type for typedef in after.typedefs},
+            {name: typedef.type for name, typedef in _keyed(before.typedefs).items()},
+            {name: typedef.type for name, typedef in _keyed(after.typedefs).items()},
         ),
         statement="",
         notes=(*_notes(old, before), *_notes(new, after)),
@@ -146,8 +152,8 @@ def _macro_texts(header: Header, number_macros: Collection[str]) -> dict[str, st
 
 
 def _struct_changes(before: Header, after: Header, kernel_structs: Collection[str]) -> tuple[StructChange, ...]:
-    old, new = ({struct.name: struct for struct in header.structs} for header in (before, after))
-    kernel = {name for name in {*old, *new} if name.split(".")[0] in kernel_structs}
+    old, new = _keyed(before.structs), _keyed(after.structs)
+    kernel = {name for name, struct in {**old, **new}.items() if struct.name.split(".")[0] in kernel_structs}
     return tuple(
         StructChange(name=name, old=old.get(name), new=new.get(name), kernel_facing=name in kernel)
         for name in sorted({*old, *new})
@@ -161,12 +167,23 @@ def _shape(struct: Struct | None) -> object:
 
 
 def _enum_changes(before: Header, after: Header) -> tuple[EnumChange, ...]:
-    old, new = ({enum.name: enum.values for enum in header.enums} for header in (before, after))
+    old, new = ({name: e.values for name, e in _keyed(header.enums).items()} for header in (before, after))
     return tuple(
         EnumChange(name=name, old=old.get(name), new=new.get(name))
         for name in sorted({*old, *new})
         if old.get(name) != new.get(name)
     )
+
+
+def _keyed(items: Iterable[N]) -> dict[str, N]:
+    """Return items by name; one declared several times, under `#if` or again, stands once for each."""
+    keyed: dict[str, N] = {}
+    counts: Counter[str] = Counter()
+    for item in items:
+        name = f"{item.name} [#if {item.condition}]" if item.condition else item.name
+        counts[name] += 1
+        keyed[name if counts[name] == 1 else f"{name} ({counts[name]})"] = item
+    return keyed
 
 
 def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Change, ...]:

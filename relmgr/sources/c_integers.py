@@ -25,15 +25,19 @@ class Constants:
 
     def __init__(self, texts: dict[str, str], sizeof: Lookup | None = None) -> None:
         self._texts, self._sizeof, self._depth = texts, sizeof, 0
-        self.values: dict[str, int | None] = {}
+        self._values: dict[str, int | None] = {}
+
+    def define(self, name: str, value: int | None) -> None:
+        """Give a name its value; a name that gets two values has none."""
+        self._values[name] = value if self._values.get(name, value) == value else None
 
     def get(self, name: str) -> int | None:
         """Return the value of a name, None when it has none."""
-        if name not in self.values:
-            self.values[name] = None
+        if name not in self._values:
+            self._values[name] = None
             if name in self._texts:
-                self.values[name] = self.compute(self._texts[name])
-        return self.values[name]
+                self._values[name] = self.compute(self._texts[name])
+        return self._values[name]
 
     def compute(self, text: str) -> int | None:
         """Return the value of an expression over these names."""

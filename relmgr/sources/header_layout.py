@@ -109,7 +109,7 @@ class Layout:
             return _enum_size(name, self.enums[name])
         size = _SIZES.get(name.removeprefix("unsigned ").removeprefix("signed "))
         if size is None:
-            raise UnknownSizeError(f"type {name} is not declared here")
+            raise UnknownSizeError(f"type {name}{'' if name.endswith(')') else ' is not declared here'}")
         return size, size
 
     def _measure_record(self, record: Record, depth: int) -> Struct:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Literal
 
 import tree_sitter_c
 from tree_sitter import Language, Node, Parser, Tree
@@ -134,7 +135,8 @@ class _Reader:
             name, type_ = declared(base, declarator)
             # `typedef struct A A;` names nothing new.
             if type_ != CType(name):
-                self._layout.typedefs[name] = type_
+                if self._layout.typedefs.setdefault(name, type_) != type_:
+                    self._layout.typedefs[name] = CType(f"{name} (declared more than once)")
                 self._typedefs.append(
                     Typedef(name=unmarked(name), type=unmarked(str(type_)), condition=self._condition(node))
                 )
@@ -152,21 +154,23 @@ class _Reader:
         tag = text_of(name) if name is not None else fallback
         body = specifier.child_by_field_name("body")
         if specifier.type == "enum_specifier":
-            return self._enum(specifier, body, tag or "(anonymous)")
+            return self._enum(specifier, body, tag)
         if body is None:
             return tag or "(anonymous)"
         if tag is None or depth > 20:
             raise NotReadError
-        kind = "union" if specifier.type == "union_specifier" else "struct"
-        record = Record(unmarked(tag), kind, condition=self._condition(specifier))  # type: ignore[arg-type]
+        kind: Literal["struct", "union"] = "union" if specifier.type == "union_specifier" else "struct"
+        record = Record(unmarked(tag), kind, condition=self._condition(specifier))
         rows = self._lines.conditions[specifier.start_point.row : specifier.end_point.row + 1]
         if any(row != record.condition for row in rows):
             record.refused = "fields under #if"
         if any(word in text_of(specifier) for word in ("__attribute__", "alignas", "_Alignas", "__declspec")):
             record.refused = "attributes that change the layout are not computed"
-        if tag in self._layout.records:
-            record.refused = self._layout.records[tag].refused = "declared more than once"
-        self._layout.records[tag] = record
+        key, records = tag, self._layout.records
+        if tag in records:
+            record.refused = records[tag].refused = "declared more than once"
+            key = f"{tag} ({len(records)})"
+        records[key] = record
         for child in body.named_children:
             self._field(record, tag, child, depth)
         return tag
@@ -191,9 +195,9 @@ class _Reader:
             name, type_ = declared(base, declarator)
             record.fields.append((name, type_))
 
-    def _enum(self, specifier: Node, body: Node | None, tag: str) -> str:
+    def _enum(self, specifier: Node, body: Node | None, tag: str | None) -> str:
         if body is None:
-            return tag
+            return tag or "(anonymous)"
         values: dict[str, int | None] = {}
         following: int | None = 0
         for node in body.named_children:
@@ -203,8 +207,10 @@ class _Reader:
             if value is not None:
                 following = self._layout.constants.compute(text_of(value))
             if name is not None:
-                values[text_of(name)] = self._layout.constants.values[text_of(name)] = following
+                values[text_of(name)] = following
+                self._layout.constants.define(text_of(name), following)
             following = None if following is None else following + 1
+        tag = tag or f"(enum of {next(iter(values), 'nothing')})"
         self._layout.enums[tag] = list(values.values())
         self._enums.append(Enum(name=unmarked(tag), values=values, condition=self._condition(specifier)))
         return tag

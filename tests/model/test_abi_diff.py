@@ -156,3 +156,19 @@ def test_what_could_not_be_read_and_differs_is_never_called_unchanged() -> None:
     assert diff.statement == (
         "number unchanged, surface unknown; 2 declarations that differ could not be read: compare them by hand"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ("enum {{ A = {} }};\nenum {{ Z }};\n", "1", "2"),
+        ("#if X\nenum E {{ A = {} }};\n#else\nenum E {{ A }};\n#endif\n", "1", "2"),
+        ("#if X\ntypedef {} T;\n#else\ntypedef long T;\n#endif\n", "int", "short"),
+        ("#if X\nstruct S {{ {} a; }};\n#else\nstruct S {{ long a; }};\n#endif\n", "int", "short"),
+        ("struct S {{ {} a; }};\nstruct S {{ long a; }};\n", "int", "short"),
+        ("#if X\n#define L {}\n#else\n#define L 0\n#endif\n", "1", "2"),
+        ("#if X\nint f({});\n#else\nint f(void);\n#endif\n", "int", "short"),
+    ],
+)
+def test_a_change_in_one_of_two_declarations_is_not_lost(text: str, old: str, new: str) -> None:
+    assert compared(text.format(old), text.format(new)).statement == "API changed, number did not"

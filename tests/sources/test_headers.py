@@ -220,13 +220,29 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read() -> None:
         ("struct S { int a[N]; };", "field a: array length N cannot be computed"),
         ("struct S { struct S s; };", "field s: S contains itself"),
         ("struct S { };", "no fields: 0 bytes in C, 1 in C++"),
-        ("struct S { int a; };\nstruct S { long a; };", "declared more than once"),
+        (
+            "#if X\ntypedef int T;\n#else\ntypedef long T;\n#endif\nstruct S { T a; };",
+            "field a: type T (declared more than once)",
+        ),
+        (
+            "#if X\nenum { N = 1 };\n#else\nenum { N = 2 };\n#endif\nstruct S { int a[N]; };",
+            "field a: array length N cannot be computed",
+        ),
         ("struct S { char a[1 << 62][1 << 20]; };", "field a: larger than any object"),
     ],
 )
 def test_a_layout_that_cannot_be_computed_says_why(text: str, reason: str) -> None:
     (struct,) = read(text).structs
     assert (struct.size, struct.alignment, struct.unknown) == (None, None, reason)
+
+
+def test_a_struct_declared_twice_has_no_layout() -> None:
+    structs = read("struct S { int a; };\nstruct S { long a; };\nstruct T { struct S s; };").structs
+    assert [(s.name, s.size, s.fields[0].type) for s in structs] == [
+        ("S", None, "int"),
+        ("S", None, "long"),
+        ("T", None, "S"),
+    ]
 
 
 # -- against a compiler ---------------------------------------------------------------------------------------------
