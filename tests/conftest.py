@@ -52,3 +52,23 @@ def _own_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
 def data() -> Path:
     """The folder of test data."""
     return Path(__file__).parent / "data"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the one flag that rewrites golden files."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden from what is printed now")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Any:
+    """Compare text with `tests/golden/<name>`, or write it there with `--update-golden`."""
+
+    def compare(name: str, text: str) -> None:
+        file = Path(__file__).parent / "golden" / name
+        if request.config.getoption("--update-golden"):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        assert file.is_file(), f"{name} is missing: run pytest --update-golden, and read what it wrote"
+        assert text == file.read_text(encoding="utf-8")
+
+    return compare

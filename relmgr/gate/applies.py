@@ -20,14 +20,17 @@ YES = Applies(True)
 
 
 def applies_to(snapshot: Snapshot, conditions: AppliesTo) -> Applies:
-    """Return whether all conditions hold. A certain "no" wins over "could not tell"."""
+    """Return whether all conditions hold. A certain "no" wins over "could not tell".
+
+    Roles, base and `when` describe pull requests; a cut or a release is judged whatever they say.
+    """
     answers = [
         _subjects(snapshot, conditions),
         _roles(snapshot, conditions),
         _past(snapshot, conditions),
         _base(snapshot, conditions),
     ]
-    if all(answer.answer is not False for answer in answers):
+    if snapshot.kind == "pull-request" and all(answer.answer is not False for answer in answers):
         answers.append(WHEN[conditions.when](snapshot))
     for wanted in (False, None):
         for answer in answers:
@@ -144,6 +147,5 @@ WHEN: dict[str, Callable[[Snapshot], Applies]] = {
     "companions-declared": _companions,
     "dependencies-declared": _dependencies,
     "event-declared": _of_fact("merge_after", "no event is declared"),
-    "order-spoken-of": _of_fact("suggestions", "no sentence of it reads like an order"),
     "policies-touched": _of_fact("policy_edits", "it changes no policy, train or waiver"),
 }

@@ -55,7 +55,7 @@ def _unread(snapshot: Snapshot, rule: Rule, applies: Applies) -> tuple[str, ...]
 
 def _unknown(snapshot: Snapshot, rule: Rule, evidence: dict[str, Any], unread: tuple[str, ...]) -> Verdict:
     said = {"statement": f"could not tell: {'; '.join(unread)}", "unread": list(unread)}
-    remedy = f"make it readable, then ask again: {unread[0]}"
+    remedy = "Make that readable, then ask again."
     return _verdict(snapshot, rule, Outcome.UNKNOWN, evidence | said, remedy)
 
 
@@ -94,4 +94,5 @@ def _text(rule: Rule, template: Any, names: dict[str, Any]) -> str:
             where=rule.file,
             next_step="correct it; a case of that policy should show it",
         ) from None
-    return " ".join(text.split())[:MAX_TEXT]
+    printable = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(printable.split()).rstrip("; ")[:MAX_TEXT]

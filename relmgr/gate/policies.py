@@ -16,7 +16,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from relmgr.errors import UserError
 from relmgr.gate.registry import Check, all_checks
 from relmgr.model.base import Noun
-from relmgr.model.policy import Policy
+from relmgr.model.policy import Advice, AdviceFile, Policy
 from relmgr.model.project import PolicyOverride, Project
 from relmgr.resources import shipped
 from relmgr.settings import Lines, parse_yaml, read_yaml, validate
@@ -166,6 +166,16 @@ def _unknown(what: str, name: str, known: Iterable[str], where: str) -> UserErro
     close = difflib.get_close_matches(name, known, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     return UserError(f"unknown {what} {name!r}{hint}", where=where, next_step=f"allowed: {', '.join(known)}")
+
+
+@lru_cache(maxsize=1)
+def shipped_advice() -> tuple[tuple[Advice, Template], ...]:
+    """Return what may be done today under which conditions, from `policies/may_today.yaml`."""
+    file = shipped("policies") / "may_today.yaml"
+    data, lines = read_yaml(file)
+    lines = {("advice", *loc): line for loc, line in lines.items()}
+    found = validate(AdviceFile, {"advice": data}, lines, file)
+    return tuple((advice, _environment().from_string(advice.says)) for advice in found.advice)
 
 
 @lru_cache(maxsize=1)

@@ -22,7 +22,6 @@ When = Literal[
     "companions-declared",
     "dependencies-declared",
     "event-declared",
-    "order-spoken-of",
     "policies-touched",
 ]
 
@@ -51,3 +50,19 @@ class Policy(Noun):
     fails: Sentence
     remedy: Sentence
     reference: Sentence
+
+
+class Advice(Noun):
+    """One entry of `may_today.yaml`: what may be done today under these conditions."""
+
+    when: When
+    decision: tuple[Literal["merge", "wait", "block"], ...]
+    passed: tuple[PolicyId, ...] = ()
+    not_passed: tuple[PolicyId, ...] = ()
+    says: Sentence
+
+
+class AdviceFile(Noun):
+    """The entries of `may_today.yaml`."""
+
+    advice: tuple[Advice, ...]

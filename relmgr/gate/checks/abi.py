@@ -22,11 +22,11 @@ class SurfaceSeen(Noun):
 
 
 class SurfaceEvidence(Noun):
-    """Every changed header, and those that break the rule. `unchanged_but_raised` lists contracts to confirm."""
+    """Every changed header, and those that break the rule. `note` says what to confirm although the rule is kept."""
 
     surfaces: tuple[SurfaceSeen, ...]
     wrong: tuple[SurfaceSeen, ...]
-    unchanged_but_raised: tuple[str, ...] = ()
+    note: str = ""
 
 
 @check("abi-number-declared")
@@ -34,12 +34,12 @@ def abi_number_declared(snapshot: Snapshot, params: NoParams) -> Result[SurfaceE
     """A struct that a kernel receives does not change without a raised number."""
     seen = tuple(_seen(s.contract, s.diff) for s in snapshot.surfaces or ())
     wrong = tuple(s for s in seen if s.kernel_structs and _raised(s) is False)
-    silent = tuple(s.contract for s in seen if _raised(s) and not (s.kernel_structs or s.functions or s.others))
+    silent = [s.says for s in seen if _raised(s) and not (s.kernel_structs or s.functions or s.others)]
     unread = _unread_sides(snapshot) + tuple(
         f"{s.contract}: the number on both sides" for s in seen if s.kernel_structs and _raised(s) is None
     )
     outcome = Outcome.FAILED if wrong else Outcome.UNKNOWN if unread else Outcome.PASSED
-    evidence = SurfaceEvidence(surfaces=seen, wrong=wrong, unchanged_but_raised=silent)
+    evidence = SurfaceEvidence(surfaces=seen, wrong=wrong, note="; ".join(silent))
     return Result(outcome, evidence, unread if outcome is Outcome.UNKNOWN else ())
 
 
