@@ -47,7 +47,7 @@ def prove(analysis: GuardAnalysis, removal: Removal, numbers: Sequence[int], sec
             input=json.dumps({"seconds": seconds, "cases": cases}),
             capture_output=True,
             text=True,
-            timeout=seconds + 10,
+            timeout=seconds + 5,
             check=False,
         )
         answer = json.loads(run.stdout) if run.returncode == 0 else {"reason": _last_line(run.stderr)}
@@ -254,7 +254,7 @@ def _limit(seconds: int) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds + 5, seconds + 5))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds + 2, seconds + 2))
 
 
 def main() -> None:

@@ -256,8 +256,8 @@ class GuardAnalysis:
         return [path for path, text in self.sources.files.items() if name in text and word.search(text)]
 
     def mentioned_elsewhere(self, name: str) -> bool:
-        """Tell whether a file that is no guard file names `name`."""
-        word = _words((name,))
+        """Tell whether a file that is no guard file names `name`, perhaps as `-DNAME`."""
+        word = re.compile(rf"(?:\b|[-/]D){re.escape(name)}\b")
         return any(name in text and word.search(text) is not None for text in self.sources.others.values())
 
     def _check_time(self) -> None:
