@@ -369,7 +369,8 @@ def test_random_layouts_are_those_of_a_c_compiler(tmp_path: Path, seed: int) -> 
     print(f"seed {seed}")
     random = Random(seed)
     bases = ["char", "short", "int32_t", "long", "unsigned char", "float", "double", "long double", "bool", "void *"]
-    declared, lines = [], []
+    declared: list[tuple[str, str]] = []
+    lines: list[str] = []
     for index in range(300):
         kind, name = random.choice(["struct", "struct", "union"]), f"R{index}"
         fields = []
