@@ -12,8 +12,15 @@ from typing import Any
 
 import yaml
 
-from relmgr.model.code_object import Signature, UnreadableCodeObject
-from relmgr.sources.amdgpu_metadata import MAX_ARGUMENTS_PER_KERNEL, MAX_KERNELS, Metadata, RawKernel, checked
+from relmgr.model.code_object import UnreadableCodeObject
+from relmgr.sources.amdgpu_metadata import (
+    MAX_ARGUMENTS_PER_KERNEL,
+    MAX_KERNELS,
+    Metadata,
+    RawKernel,
+    checked,
+    make_layout,
+)
 
 _MAX_BYTES = 2 << 20
 _MAX_EVENTS = 400_000
@@ -83,23 +90,23 @@ def _kernel(kernel: dict[str, Any]) -> RawKernel:
     if len(arguments) > MAX_ARGUMENTS_PER_KERNEL:
         raise UnreadableCodeObject(f"a kernel with {len(arguments)} arguments")
     return checked(
-        kernel["Name"], kernel["SymbolName"], _explicit(arguments), _number(kernel["CodeProps"]["KernargSegmentSize"])
+        kernel["Name"],
+        kernel["SymbolName"],
+        make_layout(_placed(arguments)),
+        _number(kernel["CodeProps"]["KernargSegmentSize"]),
     )
 
 
-def _explicit(arguments: list[dict[str, str]]) -> Signature:
-    """Return the arguments that are not hidden, each placed at the next multiple of its alignment."""
-    explicit, end = [], 0
+def _placed(arguments: list[dict[str, str]]) -> Iterator[tuple[int, int, str]]:
+    """Yield offset, size and kind of the arguments, each placed at the next multiple of its alignment."""
+    end = 0
     for argument in arguments:
         size, alignment = _number(argument["Size"]), _number(argument["Align"])
         if not 0 < alignment <= _MAX_ALIGNMENT:
             raise UnreadableCodeObject(f"an argument aligned to {alignment} bytes")
         offset = -(-end // alignment) * alignment
         end = offset + size
-        kind = _snake_case(argument["ValueKind"])
-        if not kind.startswith("hidden_"):
-            explicit.append((offset, size, kind))
-    return tuple(explicit)
+        yield offset, size, _snake_case(argument["ValueKind"])
 
 
 def _snake_case(kind: str) -> str:

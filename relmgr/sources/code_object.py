@@ -74,8 +74,8 @@ def _note_areas(elf: Elf) -> list[Buffer]:
     Every segment and, at the end of a file, the section table are bounds checked: a truncated file is noticed even
     where its note is whole.
     """
-    areas = [elf.content(segment) for segment in elf.segments() if segment.kind == SEGMENT_NOTE]
-    return areas or [elf.content(section) for section in elf.sections() if section.kind == SECTION_NOTE]
+    segments = [segment for segment in elf.segments() if segment.kind == SEGMENT_NOTE]
+    return elf.contents(segments or [section for section in elf.sections() if section.kind == SECTION_NOTE])
 
 
 def _notes(area: Buffer) -> Iterator[tuple[bytes, int, bytes]]:

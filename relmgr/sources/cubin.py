@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from itertools import islice
 
 from relmgr.model.code_object import CodeObject, Kernel, KernelArgument, UnreadableCodeObject
 from relmgr.sources.elf import MACHINE_CUDA, Buffer, Elf, read_elf
@@ -23,7 +24,7 @@ _PARAMETER_BYTES = 0x19
 # Since CUDA 13 the files carry another OS ABI, and the architecture one byte further up in e_flags.
 _OS_ABI_SINCE_13 = 0x41
 
-_MAX_KERNELS = 32_768
+_MAX_KERNELS = 8_192
 _MAX_PARAMETERS = 4_096
 
 
@@ -40,13 +41,13 @@ def read_cuda(elf: Elf) -> CodeObject:
     if elf.machine != MACHINE_CUDA:
         raise UnreadableCodeObject(f"an ELF file for machine {elf.machine}, not for CUDA ({MACHINE_CUDA})")
     elf.segments()
-    kernels: list[Kernel] = []
-    for name, section in elf.named_sections(_PREFIX):
-        kernels.append(_kernel(name.removeprefix(_PREFIX), bytes(elf.content(section))))
-        if len(kernels) > _MAX_KERNELS:
-            raise UnreadableCodeObject(f"more than {_MAX_KERNELS} kernels")
-    if len({kernel.symbol for kernel in kernels}) != len(kernels):
-        raise UnreadableCodeObject("two kernels of one symbol")
+    named = list(islice(elf.named_sections(_PREFIX), _MAX_KERNELS + 1))
+    if len(named) > _MAX_KERNELS or len({name for name, _ in named}) != len(named):
+        raise UnreadableCodeObject(f"more than {_MAX_KERNELS} kernels, or two of one symbol")
+    contents = elf.contents([section for _, section in named])
+    kernels = [
+        _kernel(name.removeprefix(_PREFIX), bytes(content)) for (name, _), content in zip(named, contents, strict=True)
+    ]
     number = (elf.flags >> 8 if elf.os_abi == _OS_ABI_SINCE_13 else elf.flags) & 0xFF
     kernels.sort(key=lambda kernel: kernel.symbol)
     return CodeObject(target=f"sm_{number}", arch=f"sm_{number}", code_object_version=None, kernels=tuple(kernels))

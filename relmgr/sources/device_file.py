@@ -44,6 +44,14 @@ def read_file(path: Path, symbol_pattern: str | None) -> list[InspectedObject]:
     return found or [_unreadable(path, UnreadableCodeObject("it holds no device code"))]
 
 
+def read_device_code(data: bytes) -> list[CodeObject]:
+    """Return every code object in `data`: one, or those of a bundle or fat binary (none of an empty one).
+
+    Raises `UnreadableCodeObject` when any of them cannot be read.
+    """
+    return [_read_image(image) for _, image in _images(data)]
+
+
 def _read_bytes(path: Path) -> bytes:
     try:
         status = path.stat()
@@ -77,8 +85,8 @@ def _fat_binary(elf: Elf) -> Iterator[tuple[str, Buffer]]:
     sections = [section for name, section in elf.named_sections(_FAT_BINARY_SECTION) if name == _FAT_BINARY_SECTION]
     if not sections:
         raise UnreadableCodeObject(f"a program for the host without device code ({_FAT_BINARY_SECTION.decode()})")
-    for section in sections:
-        yield from unpack_bundles(elf.content(section))
+    for content in elf.contents(sections):
+        yield from unpack_bundles(content)
 
 
 def _read_image(image: Buffer | Elf) -> CodeObject:

@@ -6,7 +6,7 @@ Layout: https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html (64-bit
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from relmgr.model.code_object import UnreadableCodeObject
@@ -26,6 +26,8 @@ _HEADER = struct.Struct("<4sBBBBB7xHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<I4xQ16xQ16x")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _EXTENDED_INDEX = 0xFFFF
+_MAX_SECTIONS = 1 << 18
+_MAX_NAME = 1 << 14
 
 
 class Segment(NamedTuple):
@@ -91,12 +93,23 @@ class Elf(NamedTuple):
         names = bytes(self.data[table.offset : table.offset + table.size])
         for section in sections:
             if names.startswith(prefix, section.name_offset):
-                end = names.find(b"\0", section.name_offset)
-                yield names[section.name_offset : end if end >= 0 else len(names)], section
+                end = names.find(b"\0", section.name_offset, section.name_offset + _MAX_NAME)
+                if end < 0:
+                    raise UnreadableCodeObject(f"a section name without an end in {_MAX_NAME} bytes")
+                yield names[section.name_offset : end], section
 
     def content(self, part: Section | Segment) -> Buffer:
         """Return the bytes of a section or segment."""
         return self.data[part.offset : part.offset + part.size]
+
+    def contents(self, parts: Sequence[Section | Segment]) -> list[Buffer]:
+        """Return the bytes of each; raises `UnreadableCodeObject` where they overlap, as then one byte is read often.
+
+        Parts that do not overlap are together no longer than the file.
+        """
+        if sum([part.size for part in parts]) > len(self.data):
+            raise UnreadableCodeObject(f"{len(parts)} parts of the file overlap")
+        return [self.content(part) for part in parts]
 
 
 def read_elf(data: Buffer) -> Elf:
@@ -118,6 +131,8 @@ def read_elf(data: Buffer) -> Elf:
         raise UnreadableCodeObject(f"section headers of {section_size} bytes, expected {_SECTION.size}")
     if sections and (not section_count or names == _EXTENDED_INDEX):
         section_count, names = _extended(data, sections, section_count, names)
+    if sections and section_count > _MAX_SECTIONS:
+        raise UnreadableCodeObject(f"{section_count} sections, more than {_MAX_SECTIONS}")
     for what, start, size in (
         ("the program header table", segments, segment_count * _SEGMENT.size),
         ("the section header table", sections, section_count * _SECTION.size if sections else 0),

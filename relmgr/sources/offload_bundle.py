@@ -104,5 +104,5 @@ def _refuse_overlaps(extents: list[tuple[int, int, str]], table_end: int) -> Non
 
 def _device_entries(entries: list[BundleEntry]) -> Iterator[BundleEntry]:
     for entry in entries:
-        if not entry.identity.startswith("host") and len(entry.image):
+        if entry.identity.partition("-")[0] != "host" and len(entry.image):
             yield entry

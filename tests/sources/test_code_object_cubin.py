@@ -108,7 +108,7 @@ def test_attributes_that_lie(attributes: bytes, said: str) -> None:
 
 
 def test_a_name_that_is_no_name() -> None:
-    for name in (b"", b"a\x1b[2J"):
+    for name in (b"", b"a\x1b[2J", b"k" * 20_000):
         with pytest.raises(UnreadableCodeObject):
             read_cubin(cubin_with(GOOD, name))
 

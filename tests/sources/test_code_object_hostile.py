@@ -70,7 +70,7 @@ def test_every_truncation_is_noticed() -> None:
         (object_with(metadata_map(kernel_map(), kernel_map())), "two kernels of one symbol"),
         (object_with(metadata_map(kernel_map(name="a\x1b[2J"))), "name"),
         (object_with(metadata_map(kernel_map(name=""))), "name"),
-        (object_with(metadata_map(kernel_map(name=5))), "name"),
+        (object_with(metadata_map(kernel_map(name=5))), "not valid"),
         (object_with(metadata_map(kernel_map(name="k" * 70_000))), "name"),
         (object_with(metadata_map(kernel_map(segment=-1))), "segment"),
         (object_with(metadata_map(kernel_map(segment=2**40))), "segment"),
@@ -81,6 +81,8 @@ def test_every_truncation_is_noticed() -> None:
         (object_with(metadata_map(kernel_map((2**63, 8, "by_value")))), "end at byte"),
         (object_with(metadata_map(kernel_map((0, 8, "x" * 65)))), "kind"),
         (object_with(metadata_map(kernel_map((0, 8, "\n")))), "kind"),
+        (object_with(metadata_map(kernel_map((0, 8, "hidden_" + "x" * 65)))), "kind"),
+        (object_with(metadata_map(kernel_map((b"x", 8, "hidden_none")))), "not valid"),
         (object_with(metadata_map(kernel_map((0, 8, [])))), "not valid"),
         (object_with(metadata_map(kernel_map((0, 8, 5)))), "not valid"),
         (object_with(metadata_map(kernel_map(([], 8, "by_value")))), "not valid"),
@@ -142,6 +144,22 @@ def test_offsets_and_sizes_that_lie(fields: dict[str, int]) -> None:
     reason(with_header(**fields))
 
 
+def test_parts_that_overlap_are_refused() -> None:
+    """K3: a thousand note segments over one area would read it a thousand times."""
+    good = object_with(metadata_map())
+    header = bytearray(good[:64])
+    struct.pack_into("<H", header, 56, 1000)
+    segments = struct.pack("<IIQQQQQQ", 4, 4, 64 + 56_000, 0, 0, 1 << 20, 1 << 20, 4) * 1000
+    notes = (struct.pack("<III", 0, 0, 1) * (1 << 18))[: 1 << 20]
+    assert "overlap" in reason(bytes(header) + segments + notes)
+
+
+def test_a_million_sections_are_refused() -> None:
+    data = bytearray(with_header(sections=64 * 1024, section_count=0) + bytes(1 << 17))
+    struct.pack_into("<Q", data, 64 * 1024 + 32, 1 << 20)
+    assert "1048576 sections" in reason(bytes(data))
+
+
 def bomb(unit: bytes, size: int) -> bytes:
     """Return a code object whose note is `size` bytes of `unit`, as a list under the kernels' key."""
     count = size // len(unit)
@@ -160,13 +178,27 @@ NESTED: Any = b"\x81\xae" + b"amdhsa.kernels" + b"\x91" * 500_000
         bomb(b"\xa2ab", 32 << 20),
         bomb(b"\xdc\xff\xff" + b"\x80" * 0xFFFF, 8 << 20),
         object_with(NESTED),
+        object_with(NESTED + b"\x91" * 2_000_000),
         object_with(b"\x81\xae" + b"amdhsa.kernels" + b"\xdd\xff\xff\xff\xff"),
         object_with(b"\xdf\xff\xff\xff\xff"),
         object_with(b"\xdb\xff\xff\xff\xffabc"),
         object_with(b"\x81\xae" + b"amdhsa.kernels" + b"\xdd\x7f\xff\xff\xff" + bytes(2 << 20)),
         object_with(b"\xdf\xff\xff\xff\xff" + bytes(2 << 20)),
     ],
-    ids=["maps", "lists", "32 MiB of maps", "32 MiB of text", "nested", "deep", "count", "map", "text", "big", "keys"],
+    ids=[
+        "maps",
+        "lists",
+        "32 MiB of maps",
+        "32 MiB of text",
+        "many lists",
+        "nested",
+        "deep",
+        "count",
+        "map",
+        "text",
+        "big",
+        "keys",
+    ],
 )
 def test_msgpack_bombs_take_bounded_memory(data: bytes) -> None:
     assert peak_mib(data) < 200
