@@ -40,7 +40,7 @@ def prove(analysis: GuardAnalysis, removal: Removal, numbers: Sequence[int], sec
 
     Raises `SourceError` with the reason when they differ, or when that could not be told within `seconds`.
     """
-    cases = [_case(analysis, removal, path, numbers) for path in sorted(removal.edits)]
+    cases = [case_of(analysis, removal, path, numbers) for path in sorted(removal.edits)]
     try:
         run = subprocess.run(
             [sys.executable, "-m", "relmgr.sources.guard_proof"],
@@ -63,7 +63,7 @@ def prove(analysis: GuardAnalysis, removal: Removal, numbers: Sequence[int], sec
     return int(answer["worlds"])
 
 
-def _case(analysis: GuardAnalysis, removal: Removal, path: str, numbers: Sequence[int]) -> dict[str, Any]:
+def case_of(analysis: GuardAnalysis, removal: Removal, path: str, numbers: Sequence[int]) -> dict[str, Any]:
     """Return what the other process needs to compare one file: texts of it and its headers, includes, worlds."""
     files = sorted({file for number in numbers for flow in analysis.flows(path, number) for file in flow.files})
     includes: dict[str, dict[str, str]] = {}
@@ -74,7 +74,7 @@ def _case(analysis: GuardAnalysis, removal: Removal, path: str, numbers: Sequenc
                 includes.setdefault(file, {})["".join(directive.argument.split())] = target
     before = {file: analysis.sources.files[file] for file in files}
     after = {file: removal.edits[file].after if file in removal.edits else text for file, text in before.items()}
-    known = {analysis.macro, *removal.macros, *analysis.assumed_undefined(path)}
+    known = {analysis.macro, *removal.macros, *analysis.assumed_undefined(path), *analysis.include_guards}
     return {
         "root": path,
         "before": {file: _plain(text) for file, text in before.items()},

@@ -134,14 +134,15 @@ class GuardAnalysis:
         """Follow a file with the number unknown: that finds its guards and its derived macros."""
         self._check_time()
         states: dict[str, State] = dict.fromkeys((self.macro, *self.former))
-        before = Surroundings(states, self._include_guards, self.names - states.keys())
+        before = Surroundings(states, self.include_guards, self.names - states.keys())
         try:
             self._free[path] = Flow(self._trees, self.resolve, before).follow(path)
         except OutOfFuel as error:
             self.gaps[path] = str(error)
 
     @property
-    def _include_guards(self) -> frozenset[str]:
+    def include_guards(self) -> frozenset[str]:
+        """The macros that keep headers from being read twice: undefined before a file's first line."""
         return frozenset(filter(None, map(include_guard, self._trees.values()))) - self.names
 
     @cached_property
@@ -210,7 +211,7 @@ class GuardAnalysis:
         """Return the passes over `path` at `number`: one for each state in which the macro may then be."""
         if (path, number) not in self._flows:
             self._check_time()
-            undefined = self._include_guards | self.assumed_undefined(path)
+            undefined = self.include_guards | self.assumed_undefined(path)
             passes = []
             for state in self.states(number):
                 tracked: dict[str, State] = {**dict.fromkeys(self.former), self.macro: state}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from relmgr.errors import SourceError
 from relmgr.sources.guard_patch import Removal, plan_removal, render_diff
-from relmgr.sources.guard_proof import _case, compare, prove, worlds
+from relmgr.sources.guard_proof import case_of, compare, prove, worlds
 from relmgr.sources.guards import GuardAnalysis, GuardSources
 from tests.support.repositories import new_repository
 from tests.support.services import need
@@ -86,16 +86,20 @@ def test_macros_derived_from_each_other_go_together() -> None:
     assert cleaned(text, [6]) == "b\n"
 
 
-def test_a_header_and_its_user_are_changed_together() -> None:
+@pytest.mark.parametrize(
+    ("opens", "closes"),
+    [("#pragma once\n", ""), ("#ifndef H\n#define H\n", "#endif\n"), ("#if !defined(H)\n#define H 1\n", "#endif\n")],
+)
+def test_a_header_and_its_user_are_changed_together(opens: str, closes: str) -> None:
     files = {
-        "inc/abi.hpp": f"#pragma once\n{DERIVED}int h;\n",
+        "inc/abi.hpp": f"{opens}{DERIVED}int h;\n{closes}",
         "a.cpp": '#include "inc/abi.hpp"\n#if NEW\nb\n#else\nc\n#endif\n',
     }
     analysis = analyse(files)
     removal = plan_removal(analysis, [6])
     assert prove(analysis, removal, [6]) > 0
     assert {path: edit.after for path, edit in removal.edits.items()} == {
-        "inc/abi.hpp": "#pragma once\nint h;\n",
+        "inc/abi.hpp": f"{opens}int h;\n{closes}",
         "a.cpp": '#include "inc/abi.hpp"\nb\n',
     }
     assert removal.macros == ("NEW",)
@@ -253,7 +257,7 @@ def test_whatever_is_planned_is_equivalent(numbers: list[int], text: str) -> Non
     analysis = analyse({"a.cpp": text})
     removal = plan_removal(analysis, numbers)
     if removal.edits:
-        case = _case(analysis, removal, "a.cpp", numbers)
+        case = case_of(analysis, removal, "a.cpp", numbers)
         assert compare(case, time.monotonic() + 60)[1] is None
         dropped = [line for line in removal.edits["a.cpp"].after.splitlines() if line not in text.splitlines()]
         assert all(line.startswith(("#if", "#else")) for line in dropped)
