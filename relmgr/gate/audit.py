@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from relmgr.gate.database_age import database_state
 from relmgr.model.audit import Audit, AuditFacts, AuditFinding, AuditKind, ReleaseFacts
 from relmgr.model.base import Level, Outcome
+from relmgr.model.database_age import database_state
 from relmgr.model.databases import DatabaseFact
 from relmgr.model.pins import PinChange
 
@@ -41,9 +41,7 @@ def _at(change: PinChange) -> dict[str, Any]:
 
 
 def _of_changes(changes: tuple[PinChange, ...]) -> Iterator[AuditFinding]:
-    unknown = [
-        change for change in changes if change.abi and change.abi.crossing is None and _MOVES & set(change.kinds)
-    ]
+    unknown = [change for change in changes if _could_not_tell(change)]
     if unknown:
         yield _finding(
             "abi-crossing",
@@ -59,6 +57,13 @@ def _of_changes(changes: tuple[PinChange, ...]) -> Iterator[AuditFinding]:
         )
     for change in changes:
         yield from _of_change(change)
+
+
+def _could_not_tell(change: PinChange) -> bool:
+    """Tell whether a move may have crossed: a first pin with a known number has nothing to cross."""
+    if change.abi is None or change.abi.crossing is not None or not _MOVES & set(change.kinds):
+        return False
+    return change.old is not None or change.abi.new_convention == "unknown"
 
 
 def _of_change(change: PinChange) -> Iterator[AuditFinding]:

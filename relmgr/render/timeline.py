@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from relmgr.gate.database_age import database_state
 from relmgr.model.audit import AuditFacts, DatabaseState, ReleaseFacts
+from relmgr.model.database_age import database_state
 from relmgr.model.pins import PinChange
 from relmgr.render.engine import short
 

@@ -224,7 +224,7 @@ def _changes(
     abi: AbiReader | None,
 ) -> list[PinChange]:
     changes: list[PinChange] = []
-    removals: list[set[bytes]] = []
+    removals: list[tuple[set[bytes], SitePin | None]] = []
     for step in sorted(steps, key=lambda s: ancestry.place(s.commit)):
         now = states[step.commit]
         before = [states[parent] for parent in _compared(step.parents, scope)]
@@ -237,19 +237,20 @@ def _changes(
         if any(_without_line(state.pin) == news for state in before) or (not before and news is None):
             continue
         old = before[0].pin if before else None
-        had_before = any(step.commit.encode() in after for after in removals)
+        # A pin that comes back is judged against the one that went.
+        gone = [pin for after, pin in removals if step.commit.encode() in after] if old is None else []
         if now.pin is None:
-            removals.append(ancestry.descendants(step.commit))
+            removals.append((ancestry.descendants(step.commit), old))
         changes.append(
             PinChange(
                 commit=step.commit,
                 committed_at=datetime.fromisoformat(step.committed_at.replace("Z", "+00:00")),
                 pr=pr_number(step.subject),
                 subject=step.subject,
-                kinds=classify(old, now.pin, had_before=had_before),
+                kinds=classify(old, now.pin, had_before=bool(gone)),
                 old=_side(old),
                 new=_side(now.pin),
-                abi=abi_change(abi, old, now.pin) if abi else None,
+                abi=abi_change(abi, gone[-1] if gone else old, now.pin) if abi else None,
                 first_release=None,
             )
         )

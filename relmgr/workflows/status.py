@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from relmgr.gate.database_age import database_state, release_row
 from relmgr.model.audit import ReleaseFacts, ReleaseRow
+from relmgr.model.database_age import database_state, release_row
 from relmgr.model.project import PinConfig, Project
 from relmgr.model.status import Status, StatusDatabase
 from relmgr.sources.provider import AbiReader

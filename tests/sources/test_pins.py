@@ -205,7 +205,7 @@ def test_nothing_is_hard_coded(pair: Invented) -> None:
         (3, "ref site", 41, 42, False),
         (4, "ref", 42, 50, True),
         (5, "removed", 50, None, None),
-        (6, "restored", None, 50, None),
+        (6, "restored", 50, 50, False),
     ]
     assert changes[2].abi is not None
     assert changes[2].abi.number_changed
