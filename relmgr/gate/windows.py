@@ -124,7 +124,7 @@ def _tag(train: Train, state: TrainState, at: datetime) -> list[Disagreement]:
     day = planned.tagged if planned else None
     today = local_date(at, train.timezone)
     if state.first_tag is None:
-        if day is None or day > today or state.unread:
+        if day is None or day >= today or state.unread:
             return []
         seen = f"only off the branch: {', '.join(state.stray_tags)}" if state.stray_tags else "no release tag"
         remedy = "fetch the tags, or correct the calendar"

@@ -6,6 +6,7 @@ UID when its date moves, so that a calendar client moves it too. https://www.rfc
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta, timezone
 
@@ -82,7 +83,7 @@ def _utc(at: datetime) -> str:
 def _text(value: str) -> str:
     """Return a TEXT value: backslash, semicolon, comma and line ends escaped, other control characters dropped."""
     value = value.replace("\r\n", "\n").replace("\r", "\n")
-    kept = "".join(c for c in value if c in "\n\t" or (c.isprintable() or c == " "))
+    kept = "".join(c for c in value if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs"))
     for plain, escaped in (("\\", "\\\\"), (";", "\\;"), (",", "\\,"), ("\n", "\\n")):
         kept = kept.replace(plain, escaped)
     return kept
@@ -92,7 +93,7 @@ def _fold(line: str) -> str:
     """Fold a content line at 75 octets, never inside a character; continuation lines start with a blank."""
     parts, room, current = [], _FOLD, b""
     for character in line:
-        octets = character.encode("utf-8", "replace")
+        octets = character.encode()
         if len(current) + len(octets) > room:
             parts.append(current)
             current, room = b"", _FOLD - 1

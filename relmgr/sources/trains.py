@@ -105,9 +105,12 @@ def missing_state(name: str, train: Train, why: str) -> TrainState:
 
 
 def _train_tags(clone: Clone, repository: Repository, train: Train) -> list[tuple[str, Ref]]:
-    """Return the train's release tags, lowest version first; of two for one version the dated (annotated) one."""
+    """Return one release tag of the train a version, lowest first: of `rocm-5.3` and `rocm-5.3.0` the dated one."""
     tags = [(tag, ref) for tag, ref in clone.tags.items() if train.names_tag(repository, tag)]
-    return sorted(tags, key=lambda item: (_version(item[0]), not item[1].is_annotated, item[0]))
+    by_version: dict[tuple[int, ...], tuple[str, Ref]] = {}
+    for tag, ref in sorted(tags, key=lambda item: (_version(item[0]), not item[1].is_annotated, item[0])):
+        by_version.setdefault(_version(tag), (tag, ref))
+    return list(by_version.values())
 
 
 def _with_tags(
