@@ -179,7 +179,8 @@ def _on_branch(facts: CutFacts, pin: PinAtCut, own: str) -> ChecklistItem:
     if pin.on_provider_branch is None:
         missing = f"{pin.provider} has no release branch for {facts.train.version} yet"
         gap = provider.state.unread if provider else ()
-        why = _not_read(pin, gap[0]) if gap or branch else missing
+        lacking = gap[0] if gap else f"the pinned commit is not in the clone of {pin.provider}"
+        why = _not_read(pin, lacking) if gap or branch or pin.gaps else missing
         return _item(facts, f"{own}/pin-on-release-branch", text, False, why)
     commit = (pin.resolved or "the pinned commit")[:12]
     seen = f"{commit} is {'' if pin.on_provider_branch else 'not '}on {branch}"

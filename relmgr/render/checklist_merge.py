@@ -118,7 +118,7 @@ def _with_tick(line: _Line, old: _Line) -> str:
         return line.text
     # Ticked by hand: kept until the evidence ticks it. Unticked by hand against the evidence: kept while that stands.
     keep = bool(old.ticked) or line.state == "done"
-    return _BOX.sub(f"- [{'x' if old.ticked else ' '}] ", line.text, count=1) if keep else line.text
+    return f"- [{old.text[3]}{line.text[4:]}" if keep else line.text
 
 
 def _orphans(lines: list[_Line], had: dict[tuple[str, str], _Line]) -> list[_Line]:
