@@ -5,7 +5,7 @@
 Floor: git's own `log --raw --full-history` + `cat-file --batch` + one `rev-list --parents`, each as one bare pipeline.
 Peers: the same question (site blobs at every change, and the ancestry of all release tags) answered by walking with
 pygit2, and with GitPython limited to the sites' paths.
-Every figure is wall time of a fresh process, best of the runs; Python's start-up with relmgr's imports is measured apart
+Every figure is wall time of a fresh process, best of the runs; start-up with relmgr's imports is measured apart
 and taken off relmgr's figure.
 """
 

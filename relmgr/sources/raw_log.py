@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from relmgr.sources.git import Clone
 
+_CHUNK = 1 << 16
 _FORMAT = "--format=%x1e%H%x00%P%x00%cI%x00%s%x00%b"
 
 
@@ -32,7 +33,19 @@ def walk(
     lines = "--first-parent" if first_parent else "--full-history"
     args = ["log", "-z", "--raw", "--no-abbrev", "--no-renames", "-m", lines, _FORMAT, "--end-of-options", *starts]
     with clone.stream(*args, "--", *paths, globs=globs) as out:
-        fields = iter(out.read().split(b"\0"))
+        yield from _steps(_fields(out))
+
+
+def _fields(out: IO[bytes]) -> Iterator[bytes]:
+    """Yield the NUL-separated fields while git still writes: reading blobs overlaps with its walk."""
+    rest = b""
+    while part := out.read1(_CHUNK):  # type: ignore[attr-defined]
+        *fields, rest = (rest + part).split(b"\0")
+        yield from fields
+    yield rest
+
+
+def _steps(fields: Iterator[bytes]) -> Iterator[Step]:
     token = next(fields, b"")
     while token:
         header = [token.lstrip(b"\n")[1:], *(next(fields) for _ in range(4))]
