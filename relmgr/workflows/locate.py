@@ -65,10 +65,14 @@ def _clone_here() -> Clone | None:
 
 
 def _project_of(clone: Clone) -> str | None:
-    """Return the shipped project whose consumer `clone` is; several that fit by their files alone are told apart by
-    where the contract's macro stands, and if that does not tell, refused."""
+    """Return the shipped project whose consumer `clone` is: by a remote's URL, else by a live pin at HEAD.
+
+    Several that fit by their pins are told apart by where their contract's macro stands; if that does not tell, refused.
+    """
     projects = {name: read_project(file) for name, file in shipped_projects().items()}
-    fitting = [name for name, project in projects.items() if _is_clone_of(clone, project)]
+    fitting = [name for name, project in projects.items() if _is_named(clone, project)]
+    if not fitting:
+        fitting = [name for name, project in projects.items() if _has_pin(clone, project)]
     if len(fitting) > 1:
         fitting = [name for name in fitting if _uses_contract(clone, projects[name])] or fitting
     if len(fitting) > 1:
@@ -77,16 +81,19 @@ def _project_of(clone: Clone) -> str | None:
 
 
 def _is_clone_of(clone: Clone, project: Project) -> bool:
-    """Tell whether a clone is the main consumer's: by a remote's URL, else by a live pin at HEAD."""
-    pin = project.pin()
-    consumer = project.repositories[pin.consumer]
+    return _is_named(clone, project) or _has_pin(clone, project)
+
+
+def _is_named(clone: Clone, project: Project) -> bool:
+    """Tell whether a remote of `clone` is the main consumer's repository."""
     urls = clone.run("config", "--get-regexp", r"^remote\..*\.url$", check=False).splitlines()
     slugs = [match[1] for line in urls if (match := _SLUG_IN_URL.search(line.split(" ", 1)[-1]))]
-    if any(consumer.is_named(slug) for slug in slugs):
-        return True
-    if any(project.repository_named(slug) for slug in slugs) or clone.resolve("HEAD") is None:
-        return False
-    return pin_state(clone, project, pin, "HEAD").pin is not None
+    return any(project.repositories[project.pin().consumer].is_named(slug) for slug in slugs)
+
+
+def _has_pin(clone: Clone, project: Project) -> bool:
+    """Tell whether the project's main pin is live at HEAD."""
+    return clone.resolve("HEAD") is not None and pin_state(clone, project, project.pin(), "HEAD").pin is not None
 
 
 def _uses_contract(clone: Clone, project: Project) -> bool:
