@@ -67,7 +67,7 @@ def _clone_here() -> Clone | None:
 def _project_of(clone: Clone) -> str | None:
     """Return the shipped project whose consumer `clone` is: by a remote's URL, else by a live pin at HEAD.
 
-    Several that fit by their pins are told apart by where their contract's macro stands; if that does not tell, refused.
+    Several that fit by their pins are told apart by where their contract's macro stands; else refused.
     """
     projects = {name: read_project(file) for name, file in shipped_projects().items()}
     fitting = [name for name, project in projects.items() if _is_named(clone, project)]
