@@ -101,8 +101,13 @@ def _calendar(facts: CutFacts) -> Iterable[ChecklistItem]:
 
 def _agreement(facts: CutFacts) -> ChecklistItem:
     text = "Calendar and repositories agree"
+    consumers = {pin.consumer for pin in facts.pins}
     states = [repository.state for repository in facts.repositories]
-    found = [differ for state in states for differ in compare_with_repository(facts.train, state, facts.at)]
+    found = [
+        differ
+        for state in states
+        for differ in compare_with_repository(facts.train, state, facts.at, consumer=state.repository in consumers)
+    ]
     unread = [f"{d.repository} not read: {d.remedy}" for d in found if d.outcome is Outcome.UNKNOWN]
     differ = [
         f"{d.repository}: {d.kind}, calendar {d.calendar or 'nothing'}, repository {d.found or 'nothing'}"

@@ -75,13 +75,20 @@ def open_from(trains: Sequence[Train], repository: str, branch: str, at: datetim
     return moment
 
 
-def compare_with_repository(train: Train, state: TrainState, at: datetime) -> tuple[Disagreement, ...]:
-    """Return every point in which the calendar and the repository disagree about a train at `at`."""
+def compare_with_repository(
+    train: Train, state: TrainState, at: datetime, *, consumer: bool = True
+) -> tuple[Disagreement, ...]:
+    """Return every point in which the calendar and the repository disagree about a train at `at`.
+
+    The calendar's `cut` and `first_tag` are the consumers'. A provider (`consumer` False) has a planned day only under
+    `cuts`, and its tags are its own.
+    """
+    planned = train.cut_of(state.repository, consumer=consumer)
     found = [
         *(_unread(train, state, gap) for gap in state.unread),
-        *_branches(train, state, at),
-        *_cut(train, state, at),
-        *_tag(train, state, at),
+        *_branches(train, state, at, planned),
+        *(_cut(train, state, at, planned) if consumer or planned else ()),
+        *(_tag(train, state, at) if consumer else ()),
     ]
     return tuple(found)
 
@@ -90,33 +97,33 @@ def _unread(train: Train, state: TrainState, gap: str) -> Disagreement:
     return _differ(train, state, "not-read", None, None, gap, Outcome.UNKNOWN)
 
 
-def _branches(train: Train, state: TrainState, at: datetime) -> list[Disagreement]:
+def _branches(train: Train, state: TrainState, at: datetime, planned: date | None) -> list[Disagreement]:
     day = local_date(at, train.timezone)
     found = []
     if state.also:
         names = ", ".join((state.branch or "", *state.also))
         found.append(_differ(train, state, "several-branches", None, names, "make the train's branch pattern exact"))
-    if state.branch and train.cut and day < train.cut:
+    if state.branch and planned and day < planned:
         remedy = "correct the planned cut in the calendar, or say who branched early"
         seen = f"branch {state.branch} exists" + (f" since {state.cut}" if state.cut else "")
-        found.append(_differ(train, state, "branch-before-cut", f"cut planned on {train.cut}", seen, remedy))
-    if state.branch is None and not state.unread and train.cut and day > train.cut and not train.withdrawn:
+        found.append(_differ(train, state, "branch-before-cut", f"cut planned on {planned}", seen, remedy))
+    if state.branch is None and not state.unread and planned and day > planned and not train.withdrawn:
         remedy = "cut the branch, fetch it into the clone, or move the planned cut"
-        found.append(_differ(train, state, "cut-overdue", f"cut planned on {train.cut}", "no branch", remedy))
+        found.append(_differ(train, state, "cut-overdue", f"cut planned on {planned}", "no branch", remedy))
     return found
 
 
-def _cut(train: Train, state: TrainState, at: datetime) -> list[Disagreement]:
+def _cut(train: Train, state: TrainState, at: datetime, planned: date | None) -> list[Disagreement]:
     if state.cut is None or state.branch is None:
         return []
-    if train.cut is None:
+    if planned is None:
         remedy = "write the cut into the calendar"
         return [_differ(train, state, "cut-not-in-calendar", None, f"cut on {state.cut}", remedy)]
-    early = local_date(at, train.timezone) < train.cut
-    if state.cut == train.cut or early:
+    early = local_date(at, train.timezone) < planned
+    if state.cut == planned or early:
         return []
     remedy = f"write cut: {state.cut} into the calendar, or name the right branch"
-    return [_differ(train, state, "cut-date-differs", str(train.cut), str(state.cut), remedy)]
+    return [_differ(train, state, "cut-date-differs", str(planned), str(state.cut), remedy)]
 
 
 def _tag(train: Train, state: TrainState, at: datetime) -> list[Disagreement]:

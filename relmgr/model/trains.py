@@ -111,7 +111,8 @@ class Train(Noun):
     branches: dict[str, Pattern] = Field(
         default={}, description="repository name to its release branch, where `release_branches` does not find it"
     )
-    cut: date | None = Field(default=None, description="planned day of the branch cut; none: not planned yet")
+    cut: date | None = Field(default=None, description="planned day of the consumers' cut; none: not planned yet")
+    cuts: dict[str, date] = Field(default={}, description="repository name to its day, where it is cut on another one")
     freezes: tuple[Freeze, ...] = ()
     first_tag: FirstTag | None = None
     withdrawn: str = Field(default="", description="why the train ends without a release")
@@ -165,6 +166,10 @@ class Train(Noun):
             branches=freeze.branches or (self.base_branch,),
             notes=tuple(note for note in (start.note, end.note) if note),
         )
+
+    def cut_of(self, repository: str, *, consumer: bool = True) -> date | None:
+        """Return the planned cut of a repository; `cut` alone speaks for consumers, a provider may be cut before."""
+        return self.cuts.get(repository, self.cut if consumer else None)
 
     def is_cut(self, at: datetime) -> bool | None:
         """Tell whether the planned cut's day has come at `at`; None when no cut is planned."""

@@ -82,7 +82,7 @@ def read_states(
 def _row(project: Project, train: Train, states: tuple[TrainState, ...], at: datetime | None) -> dict[str, object]:
     now = at or datetime.now(timezone.utc)
     consumer = next((state for state in states if state.repository == project.pin().consumer), None)
-    tag = train.first_tag
+    tag, consumers = train.first_tag, {pin.consumer for pin in project.pins}
     return {
         "train": train.name,
         "base_branch": train.base_branch,
@@ -95,5 +95,9 @@ def _row(project: Project, train: Train, states: tuple[TrainState, ...], at: dat
         "announced": bool(tag and tag.announced and not (consumer and consumer.tagged)),
         "abi": train.abi,
         "withdrawn": train.withdrawn,
-        "disagreements": tuple(found for state in states for found in compare_with_repository(train, state, now)),
+        "disagreements": tuple(
+            found
+            for state in states
+            for found in compare_with_repository(train, state, now, consumer=state.repository in consumers)
+        ),
     }

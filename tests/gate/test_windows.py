@@ -395,3 +395,14 @@ def test_t4_the_words_name_both_sides_and_the_remedy() -> None:
     (found,) = compare_with_repository(train(cut="2022-08-10"), CUT, LATER)
     assert (found.calendar, found.found) == ("2022-08-10", "2022-08-08")
     assert found.remedy == "write cut: 2022-08-08 into the calendar, or name the right branch"
+
+
+def test_t4_a_provider_is_cut_on_its_own_day_and_tagged_on_its_own() -> None:
+    theirs = TAGGED.model_copy(update={"repository": "rocmlir", "cut_at": at("2022-08-01T12:00:00-07:00")})
+    assert compare_with_repository(train(first_tag=FIRST), theirs, BEFORE, consumer=False) == ()
+    assert [f.kind for f in compare_with_repository(train(first_tag=FIRST), theirs, LATER)] == ["cut-date-differs"]
+    (found,) = compare_with_repository(train(cuts={"rocmlir": "2022-08-02"}), theirs, LATER, consumer=False)
+    assert (found.kind, found.calendar, found.found) == ("cut-date-differs", "2022-08-02", "2022-08-01")
+    missing = NOTHING.model_copy(update={"repository": "rocmlir"})
+    (late,) = compare_with_repository(train(cuts={"rocmlir": "2022-08-02"}), missing, LATER, consumer=False)
+    assert late.kind == "cut-overdue"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from datetime import date, datetime, timedelta, timezone
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 
 from relmgr.model.trains import Train
 from relmgr.render.icalendar import calendar_text
+from tests.support.services import need_module
 
 STAMP = datetime(2022, 7, 1, 9, 0, tzinfo=timezone(timedelta(hours=-7)))
 BASE: dict[str, Any] = {
@@ -135,16 +134,8 @@ def test_a_train_without_dates_has_no_events() -> None:
     assert "VEVENT" not in calendar_text([bare], name="rocm", stamp=STAMP)
 
 
-def library() -> ModuleType:
-    if "RELMGR_CI" in os.environ:
-        import icalendar
-
-        return icalendar
-    return pytest.importorskip("icalendar", reason="the icalendar library is not installed")
-
-
 def test_another_library_reads_the_same_dates_back() -> None:
-    read = library().Calendar.from_ical(text_of(freezes=[freeze()]))
+    read = need_module("icalendar").Calendar.from_ical(text_of(freezes=[freeze()]))
     events = {str(event["UID"]).split("@")[0]: event for event in read.walk("VEVENT")}
     assert {key: event["DTSTART"].dt for key, event in events.items()} == {
         "last-safe-day": date(2022, 9, 1),
@@ -163,7 +154,7 @@ def test_another_library_reads_the_same_dates_back() -> None:
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=200))
 def test_any_words_come_back_as_they_were(words: str) -> None:
     text = text_of(freezes=[freeze(why=words)])
-    read = library().Calendar.from_ical(text)
+    read = need_module("icalendar").Calendar.from_ical(text)
     (event,) = [e for e in read.walk("VEVENT") if str(e["UID"]).startswith("freeze-")]
     assert str(event["DESCRIPTION"]) == f"{words}\nException: comment /exception\nAsk: jo"
     assert max(len(line.encode()) for line in text.split("\r\n")) <= 75
