@@ -92,16 +92,22 @@ def read_project(file: Path) -> Project:
         )
         for name, repository in project.repositories.items()
     }
-    return project.model_copy(update={"contracts": contracts, "repositories": repositories})
+    folders = tuple((file.parent / folder).resolve() for folder in project.policies.folders)
+    policies = project.policies.model_copy(update={"folders": folders})
+    return project.model_copy(update={"contracts": contracts, "repositories": repositories, "policies": policies})
 
 
 def read_toml(file: Path) -> tuple[dict[str, Any], Lines]:
     """Read a TOML file; return its data and the line of each key (`UserError` when it does not parse)."""
-    text = _read_text(file)
+    return parse_toml(_read_text(file), str(file))
+
+
+def parse_toml(text: str, where: str) -> tuple[dict[str, Any], Lines]:
+    """Parse TOML text from `where`; return its data and the line of each key."""
     try:
         return tomllib.loads(text), _toml_lines(text)
     except tomllib.TOMLDecodeError as error:
-        raise UserError(f"not valid TOML: {error}", where=str(file), next_step="correct that line") from None
+        raise UserError(f"not valid TOML: {error}", where=where, next_step="correct that line") from None
 
 
 def read_yaml(file: Path) -> tuple[Any, Lines]:

@@ -18,6 +18,8 @@ COMMANDS: Commands = {
     "audit": ("relmgr.cli.audit:audit", "Replay the whole history: every hazard, every stale release."),
     "pin": ("relmgr.cli.pin:group", "The compiler pin: now, over history, and its safety checks."),
     "abi": ("relmgr.cli.abi:group", "The kernel ABI number, header differences, guards, code objects."),
+    "gate": ("relmgr.cli.gate:group", "May it merge? If not: why, until when, what to do next."),
+    "policy": ("relmgr.cli.policy:group", "Add a policy, and run the cases of policies."),
     "train": ("relmgr.cli.trains:group", "Release trains: cuts, freezes, first tags; calendar against repository."),
     "cut": ("relmgr.cli.cut:group", "What must be true before a branch is cut: plan and checklist."),
     "config": ("relmgr.cli.config:group", "Check a project's settings."),

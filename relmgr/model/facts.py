@@ -155,7 +155,7 @@ class Ticket(Noun):
     url: str | None = None
 
 
-class DatabaseFact(Noun):
+class ShippedDatabase(Noun):
     """One shipped kernel database as the subject's base has it.
 
     `provider_rows` counts rows of the provider's kernels (None: not scanned, it may hold some); `stale_rows` those of

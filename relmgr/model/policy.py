@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from relmgr.model.base import Level, Noun
+from relmgr.model.base import Level, Noun, Outcome
 from relmgr.model.snapshot import FactName, Role, SubjectKind
 
 PolicyId = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=60)]
@@ -66,3 +66,30 @@ class AdviceFile(Noun):
     """The entries of `may_today.yaml`."""
 
     advice: tuple[Advice, ...]
+
+
+class PolicyPage(Policy):
+    """The document of `gate explain`: the policy as it is in force, what its check does, and where it stands."""
+
+    checks: str
+    evidence: tuple[str, ...]
+    file: str
+    disabled: str | None
+
+
+class NewPolicy(Noun):
+    """The document of `policy new`: the files, and whether they were written."""
+
+    id: str
+    check: str
+    files: tuple[str, ...]
+    written: bool
+
+
+class CaseResult(Noun):
+    """One case in the document of `policy test`; `problem` is None when it came out as expected."""
+
+    policy: str
+    case: str
+    outcome: Outcome
+    problem: str | None

@@ -17,7 +17,6 @@ from relmgr.model.facts import (
     ChangelogFact,
     CheckRun,
     ConsumerPin,
-    DatabaseFact,
     Dependency,
     GuardFact,
     MergeAfter,
@@ -28,6 +27,7 @@ from relmgr.model.facts import (
     PolicyEdit,
     RevertedPin,
     Review,
+    ShippedDatabase,
     Suggestion,
     Surface,
     Ticket,
@@ -115,7 +115,7 @@ class Snapshot(Noun):
     trains: tuple[Train, ...] | None = None
     branch_state: BranchState | None = None
     tickets: tuple[Ticket, ...] | None = None
-    databases: tuple[DatabaseFact, ...] | None = None
+    databases: tuple[ShippedDatabase, ...] | None = None
     smoke: tuple[SignedReport, ...] | None = None
     consumers: tuple[ConsumerPin, ...] | None = None
     changelog: ChangelogFact | None = None

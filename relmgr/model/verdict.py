@@ -33,6 +33,11 @@ class Verdict(Noun):
         return bool(waiver and waiver["state"] == "in force")
 
     @property
+    def is_advice(self) -> bool:
+        """Tell whether it found something that does not stop the subject."""
+        return self.level is not Level.BLOCK and self.outcome not in (Outcome.PASSED, Outcome.SKIPPED)
+
+    @property
     def holds(self) -> bool:
         """Tell whether the subject waits for what this verdict names."""
         return self.level is Level.BLOCK and self.outcome is Outcome.PENDING and not self.is_waived

@@ -49,6 +49,7 @@ def environment() -> SandboxedEnvironment:
         table=table,
         md_table=md_table,
         md=md_text,
+        plain=plain,
         yesno=lambda v: "yes" if v else "no",
     )
     return env
@@ -117,6 +118,11 @@ def md_table(rows: Iterable[Sequence[Any]], header: Sequence[str]) -> str:
     lines = ["| " + " | ".join(header) + " |", "|" + "|".join(" --- " for _ in header) + "|"]
     lines += ["| " + " | ".join(md_text(c) for c in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def plain(value: Any) -> str:
+    """Return a stranger's text for a terminal: one line, no control characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in _cell(value)).split())
 
 
 def md_text(value: Any) -> str:

@@ -1,0 +1,97 @@
+"""`relmgr gate`: may it merge, why not, until when, and what to do next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from relmgr.cli.options import at_option, instant, output_options, project_options, the_project
+from relmgr.cli.output import emit
+from relmgr.cli.trains import trains_option
+from relmgr.errors import EXIT_BLOCKED, EXIT_OK, UserError
+
+
+@click.group(name="gate")
+def group() -> None:
+    """May it merge? If not: why, until when, and what to do next."""
+
+
+@group.command()
+@click.argument("subject", required=False, metavar="OWNER/REPO#N")
+@click.option("--snapshot", "recorded", metavar="NAME|FILE", help="Judge recorded facts instead of the clones.")
+@click.option("--base", metavar="BRANCH", help="The branch it goes to, where a clone does not tell.")
+@click.option(
+    "--assume", multiple=True, metavar="TEXT", help="What if: 'cut TRAIN at DATE', 'merged:OWNER/REPO#N', ..."
+)
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the facts there, for --snapshot.",
+)
+@project_options
+@trains_option
+@at_option
+@output_options
+def check(
+    subject: str | None,
+    recorded: str | None,
+    base: str | None,
+    assume: tuple[str, ...],
+    record: Path | None,
+    project: str | None,
+    repos: tuple[str, ...],
+    calendar: Path | None,
+    at: str | None,
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> int:
+    """Judge one pull request; exit code 1 when a policy blocks or holds it."""
+    from relmgr.sources.trains import calendar_or_gap
+    from relmgr.workflows.gate import Calendars, judge, judge_assuming, recorded_snapshot, snapshot_of
+
+    if (subject is None) == (recorded is None):
+        raise UserError("give either OWNER/REPO#N or --snapshot", next_step="relmgr gate check ROCm/MIOpen#1673")
+    loaded = the_project(project, repos)
+    when = instant(at, loaded)
+    if subject is None:
+        snapshot = recorded_snapshot(recorded or "", when)
+    else:
+        snapshot = snapshot_of(loaded, subject, when, Calendars(*calendar_or_gap(calendar)), base)
+    if record is not None:
+        emit(snapshot, template="", format_="json", out=record)
+    if assume:
+        answer = judge_assuming(loaded, snapshot, assume, recorded=subject is None)
+        emit(answer, template="gate/what_if", format_=format_, out=out, quiet=quiet)
+        return EXIT_OK if answer.decision["after"] == "merge" else EXIT_BLOCKED
+    document = judge(loaded, snapshot, recorded=subject is None)
+    emit(document, template="gate/check", format_=format_, out=out, quiet=quiet, snapshot=snapshot)
+    return EXIT_OK if document.decision == "merge" else EXIT_BLOCKED
+
+
+@group.command()
+@click.argument("policy", required=False)
+@click.option("--base", metavar="BRANCH", help="As in force on this branch.")
+@project_options
+@output_options
+def explain(
+    policy: str | None,
+    base: str | None,
+    project: str | None,
+    repos: tuple[str, ...],
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> int:
+    """What a policy means, when it applies and how it judges; without POLICY the list of all."""
+    from relmgr.workflows.gate import explain as explain_policy
+    from relmgr.workflows.gate import explain_all
+
+    loaded = the_project(project, repos)
+    if policy is None:
+        emit(explain_all(loaded), template="gate/policies", format_=format_, out=out, quiet=quiet)
+    else:
+        emit(explain_policy(loaded, policy, base), template="gate/explain", format_=format_, out=out, quiet=quiet)
+    return EXIT_OK

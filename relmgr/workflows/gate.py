@@ -1,0 +1,124 @@
+"""`relmgr gate`: take a snapshot, judge it, decide; what if; what a policy means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from relmgr.errors import RelmgrError, SourceError, UserError
+from relmgr.gate.decide import report
+from relmgr.gate.policies import load_rules, parse_rule
+from relmgr.gate.what_if import what_if
+from relmgr.model.policy import PolicyPage
+from relmgr.model.project import Project
+from relmgr.model.snapshot import Snapshot
+from relmgr.model.trains import Calendar
+from relmgr.model.verdict import GateReport, WhatIf
+from relmgr.sources.change import find_change
+from relmgr.sources.git import Clone
+from relmgr.sources.recorded import read_recorded
+from relmgr.sources.snapshot import take_snapshot
+
+_SUBJECT = re.compile(r"^(?P<slug>[\w.-]+/[\w.-]+)#(?P<number>\d{1,9})$")
+
+
+@dataclass(frozen=True)
+class Calendars:
+    """The trains' calendar, or why there is none: one that cannot be read is never an open one (T2)."""
+
+    calendar: Calendar | None
+    gap: str | None
+
+
+def snapshot_of(
+    project: Project, subject: str, at: datetime | None, calendars: Calendars, base: str | None = None
+) -> Snapshot:
+    """Return the facts about `owner/repo#n` from the clones at hand, judged at `at` (default: now)."""
+    name, number = _named(project, subject)
+    clone = _clone(project, name)
+    now = datetime.now(timezone.utc).astimezone(project.timezone).replace(microsecond=0)
+    change = find_change(clone, project.repositories[name], number, base)
+    snapshot = take_snapshot(
+        project,
+        name,
+        clone,
+        change,
+        at=at or now,
+        taken_at=now,
+        calendar=calendars.calendar,
+        calendar_gap=calendars.gap,
+        read_policy=_policy_problem,
+    )
+    return with_order(project, snapshot, change.body)
+
+
+def with_order(project: Project, snapshot: Snapshot, body: str) -> Snapshot:
+    """Return the snapshot with what its text declares about the order of merging."""
+    gap = "the text was not read for declarations"
+    gaps = dict.fromkeys(("dependencies", "cycles", "merge_after", "suggestions"), gap)
+    return snapshot.model_copy(update={"gaps": snapshot.gaps | gaps})
+
+
+def recorded_snapshot(name_or_file: str, at: datetime | None) -> Snapshot:
+    """Return a recorded snapshot, judged at its own time or at `at`."""
+    snapshot = read_recorded(name_or_file)
+    return snapshot if at is None else snapshot.model_copy(update={"at": at})
+
+
+def judge(project: Project, snapshot: Snapshot, *, recorded: bool) -> GateReport:
+    """Return the report on a snapshot by the policies in force for its base branch."""
+    return report(snapshot, load_rules(project, snapshot.base), recorded=recorded)
+
+
+def judge_assuming(project: Project, snapshot: Snapshot, assumptions: Sequence[str], *, recorded: bool) -> WhatIf:
+    """Return what changes under the assumptions."""
+    return what_if(snapshot, load_rules(project, snapshot.base), assumptions, recorded=recorded)
+
+
+def explain(project: Project, policy: str, base: str | None = None) -> PolicyPage:
+    """Return everything about one policy as it is in force on `base`; `UserError` names the known ones."""
+    rules = {rule.policy.id: rule for rule in load_rules(project, base)}
+    if policy not in rules:
+        raise UserError(f"no policy {policy!r}", next_step=f"known: {', '.join(rules)}")
+    rule = rules[policy]
+    return PolicyPage(
+        **{name: getattr(rule.policy, name) for name in type(rule.policy).model_fields if name != "params"},
+        params=rule.params.model_dump(mode="json"),
+        checks=" ".join((rule.check.function.__doc__ or "").split()),
+        evidence=tuple(rule.check.evidence.model_fields),
+        file=rule.file,
+        disabled=rule.disabled,
+    )
+
+
+def explain_all(project: Project) -> list[PolicyPage]:
+    """Return every policy in force."""
+    return [explain(project, rule.policy.id) for rule in load_rules(project)]
+
+
+def _named(project: Project, subject: str) -> tuple[str, int]:
+    match = _SUBJECT.match(subject)
+    name = project.repository_named(match["slug"]) if match else None
+    if match is None or name is None:
+        known = ", ".join(repository.slug for repository in project.repositories.values())
+        raise UserError(
+            f"{subject!r} is no pull request of this project", next_step=f"write owner/repo#number, of: {known}"
+        )
+    return name, int(match["number"])
+
+
+def _clone(project: Project, name: str) -> Clone:
+    repository = project.repositories[name]
+    if repository.path is None:
+        raise SourceError(f"no clone of {repository.slug} at hand", next_step=f"give one with --repo {name}=PATH")
+    return Clone.open(repository.path)
+
+
+def _policy_problem(text: str, path: str) -> str | None:
+    try:
+        parse_rule(text, path)
+    except RelmgrError as error:
+        return str(error)
+    return None
