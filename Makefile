@@ -20,8 +20,20 @@ demo: $(VENV)/.installed-test ## install, then run the 2022 story offline
 test: $(VENV)/.installed-test ## install, then run the tests (under 10 minutes on 2 cores)
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
-slow: $(VENV)/.installed-test ## the long tests alone
-	$(BIN)/python -m pytest -m slow $(ARGS)
+slow: $(VENV)/.installed-test ## the long tests (seeds are printed)
+	$(BIN)/python -m pytest -m 'slow and not realhistory' -s --timeout=900 $(ARGS)
+
+realhistory: $(VENV)/.installed-test ## tests on real clones: RELMGR_MIOPEN_CLONE=... RELMGR_MIGRAPHX_CLONE=...
+	$(BIN)/python -m pytest -m realhistory --timeout=900 $(ARGS)
+
+gpu: $(VENV)/.installed-test ## tests on a GPU
+	$(BIN)/python -m pytest -m gpu $(ARGS)
+
+fuzz: $(VENV)/.installed-test ## ten minutes of fuzzing (RELMGR_FUZZ_SECONDS, RELMGR_FUZZ_SEED)
+	RELMGR_FUZZ_SECONDS=$${RELMGR_FUZZ_SECONDS:-600} $(BIN)/python -m pytest -m slow -k fuzz -s --timeout=0 $(ARGS)
+
+bench: $(VENV)/.installed-bench ## the benchmarks that need no clone or device; see benchmarks/ for the others
+	for file in code_object kdb order gate; do $(BIN)/python benchmarks/bench_$$file.py; done
 
 lint: $(VENV)/.installed-dev ## ruff, mypy (strict), import contracts
 	$(BIN)/ruff check .
@@ -36,4 +48,4 @@ format: $(VENV)/.installed-dev ## rewrite the code in the house format
 clean: ## remove what was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help demo test slow lint format clean
+.PHONY: help demo test slow realhistory gpu fuzz bench lint format clean
