@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import StrictUndefined, Template, TemplateSyntaxError, meta
+from jinja2 import StrictUndefined, Template, TemplateSyntaxError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from relmgr.errors import UserError
@@ -80,13 +80,15 @@ def read_rules(folder: Path, cases: Path | None) -> list[Rule]:
 def read_rule(file: Path, cases: Path | None = None) -> Rule:
     """Read one policy file."""
     data, lines = read_yaml(file)
-    return _rule(data, lines, file, cases)
+    policy, check, params = _checked(data, lines, file, cases)
+    fails, remedy = (_environment().from_string(text) for text in (policy.fails, policy.remedy))
+    return Rule(policy, check, params, fails, remedy, str(file))
 
 
-def parse_rule(text: str, name: str) -> Rule:
-    """Read a policy from text, as from a file called `name`: for policies inside a change that is judged."""
+def check_policy_text(text: str, name: str) -> None:
+    """Raise `UserError` for a policy's text that would be refused, without compiling it: for a stranger's change."""
     data, lines = parse_yaml(text, name)
-    return _rule(data, lines, Path(name), None)
+    _checked(data, lines, Path(name), None)
 
 
 def override_rule(rule: Rule, override: PolicyOverride, base: str | None) -> Rule:
@@ -103,7 +105,7 @@ def override_rule(rule: Rule, override: PolicyOverride, base: str | None) -> Rul
     return Rule(policy, rule.check, typed, rule.fails, rule.remedy, rule.file, disabled)
 
 
-def _rule(data: Any, lines: Lines, file: Path, cases: Path | None) -> Rule:
+def _checked(data: Any, lines: Lines, file: Path, cases: Path | None) -> tuple[Policy, Check, Noun]:
     policy = validate(Policy, data, lines, file)
     _check_order(data, lines, file)
     if policy.id != file.stem:
@@ -118,10 +120,11 @@ def _rule(data: Any, lines: Lines, file: Path, cases: Path | None) -> Rule:
     check = checks[policy.check]
     params_lines = {loc[1:]: line for loc, line in lines.items() if loc[:1] == ("params",)}
     params = validate(check.params, policy.params, params_lines, file)
-    fails, remedy = (_compile(policy, check, field, lines, file) for field in ("fails", "remedy"))
+    for field in ("fails", "remedy"):
+        _check_text(policy, check, field, f"{file}:{lines.get((field,), 1)}")
     if cases is not None:
         _check_cases(policy, cases, file)
-    return Rule(policy, check, params, fails, remedy, str(file))
+    return policy, check, params
 
 
 def _check_order(data: dict[str, Any], lines: Lines, file: Path) -> None:
@@ -136,19 +139,28 @@ def _check_order(data: dict[str, Any], lines: Lines, file: Path) -> None:
             )
 
 
-def _compile(policy: Policy, check: Check, field: str, lines: Lines, file: Path) -> Template:
-    """Compile a text; refuse one that names what the check's evidence does not have."""
-    text = getattr(policy, field)
-    where = f"{file}:{lines.get((field,), 1)}"
+def _check_text(policy: Policy, check: Check, field: str, where: str) -> None:
+    """Refuse a text that is no Jinja, or that names what the check's evidence does not have.
+
+    The text is only parsed, never compiled: compiling works constants out, and a stranger's may be without bounds.
+    """
+    env = _environment()
     try:
-        names = meta.find_undeclared_variables(_environment().parse(text))
-        template = _environment().from_string(text)
-    except TemplateSyntaxError as error:
-        raise UserError(f"{field}: not a Jinja text: {error.message}", where=where, next_step="correct it") from None
+        tree = env.parse(getattr(policy, field))
+    except (TemplateSyntaxError, RecursionError) as error:
+        why = getattr(error, "message", None) or "nested too deeply"
+        raise UserError(f"{field}: not a Jinja text: {why}", where=where, next_step="correct it") from None
+    for node in tree.find_all((nodes.Filter, nodes.Test)):
+        known = env.filters if isinstance(node, nodes.Filter) else env.tests
+        if node.name not in known:
+            raise _unknown(f"{field}: {type(node).__name__.lower()}", node.name, sorted(known), where)
+    if any(tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends))):
+        raise UserError(f"{field}: a text takes nothing from other files", where=where, next_step="write it out")
+    names = list(tree.find_all(nodes.Name))
+    stored = {name.name for name in names if name.ctx != "load"} | {"loop"}
     allowed = sorted(TEXT_NAMES | set(check.evidence.model_fields))
-    for name in sorted(names - set(allowed)):
+    for name in sorted({name.name for name in names} - stored - set(allowed)):
         raise _unknown(f"{field}: name", name, allowed, where)
-    return template
 
 
 def _check_cases(policy: Policy, cases: Path, file: Path) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 
 from relmgr.errors import RelmgrError, SourceError, UserError
 from relmgr.gate.decide import report
-from relmgr.gate.policies import load_rules, parse_rule
+from relmgr.gate.policies import check_policy_text, load_rules
 from relmgr.gate.what_if import what_if
 from relmgr.model.policy import PolicyPage
 from relmgr.model.project import Project
@@ -118,7 +118,7 @@ def _clone(project: Project, name: str) -> Clone:
 
 def _policy_problem(text: str, path: str) -> str | None:
     try:
-        parse_rule(text, path)
+        check_policy_text(text, path)
     except RelmgrError as error:
         return str(error)
     return None
