@@ -132,6 +132,10 @@ def _of_release(release: ReleaseFacts, facts: AuditFacts) -> Iterator[AuditFindi
     if release.state.agree is False:
         yield _sites_disagree(release.state.sites, where)
     for fact in release.databases:
+        if not fact.known_arch:
+            evidence = {"not_read": f"the arch in the name {fact.path.rpartition('/')[2]}"}
+            remedy = "no known arch: rename the file, or teach relmgr the arch"
+            yield _finding("source-gap", Outcome.UNKNOWN, Level.WARN, evidence, remedy, path=fact.path, **where)
         found = _of_database(fact, release, facts)
         if found is not None:
             yield found
@@ -177,8 +181,6 @@ def _database_evidence(fact: DatabaseFact, release: ReleaseFacts) -> dict[str, o
         "size": fact.size,
         "crossing": release.crossing.commit if release.crossing else None,
     }
-    if not fact.known_arch:
-        evidence["unknown_arch"] = True
     if fact.introduced:
         evidence["first_seen"] = fact.introduced.committed_at.isoformat()
         if fact.introduced.repacked_from:

@@ -13,6 +13,7 @@ from relmgr.model.audit import Audit, AuditFacts, AuditKind
 from relmgr.model.project import PinConfig, Project
 from relmgr.render.engine import render
 from relmgr.render.timeline import timeline
+from relmgr.sources.api_changes import read_api_changes
 from relmgr.sources.pins import one_branch, pin_history, pin_state, release_branches
 from relmgr.sources.provider import AbiReader
 from relmgr.sources.releases import read_releases
@@ -28,13 +29,16 @@ def read_audit_facts(project: Project, pin: PinConfig, at: datetime | None = Non
     everywhere = replace(release_branches(clone, project.repositories[pin.consumer]), first_parent=False)
     others = pin_history(clone, project, pin, everywhere, abi)
     known = {change.commit for change in main.changes}
+    elsewhere = tuple(change for change in others.changes if change.commit not in known)
+    contract = project.contract(pin)
     gaps = dict.fromkeys(f"{gap.commit[:12]} {gap.path}: {gap.reason}" for gap in (*main.gaps, *others.gaps))
     return AuditFacts(
         consumer=project.repositories[pin.consumer].slug,
         taken_at=at or datetime.now(timezone.utc),
         scope=ref,
         changes=main.changes,
-        elsewhere=tuple(change for change in others.changes if change.commit not in known),
+        elsewhere=elsewhere,
+        api_changes=tuple(read_api_changes(abi, contract, main.changes)) if contract else (),
         head=pin_state(clone, project, pin, ref),
         releases=read_releases(clone, project, pin, abi),
         gaps=tuple(gaps),

@@ -207,3 +207,24 @@ def test_a_missing_pin_file_at_a_release_is_a_named_gap(shipped_pair: Invented) 
     gaps = [f for f in document.findings if f.kind == "source-gap"]
     assert {f.outcome.value for f in gaps} == {"unknown"}
     assert any(f.release == "v1.0.0" and "forge.pin" in str(f.evidence["not_read"]) for f in gaps)
+
+
+def test_an_api_that_changed_under_one_number_is_its_own_finding(tmp_path: Path) -> None:
+    pair = invent(tmp_path)
+    header = (pair.forge.path / "include/forge.h").read_text()
+    changed = pair.forge.commit(
+        "more calls", {"include/forge.h": header.replace("#endif\n", "int forgeCount(void);\n#endif\n")}
+    )
+    for number, sha in enumerate((pair.forge_at[50], changed)):
+        pair.gadget.commit(f"pin {number}", {"forge.pin": f"{sha}\n"})
+    (finding,) = [f for f in audit_of(pair).findings if f.kind == "api-changed-number-not"]
+    assert finding.commit == pair.gadget.git("rev-parse", "HEAD")
+    assert finding.evidence["changed"] == ["+ int forgeCount(void)"]
+
+
+def test_an_unknown_arch_in_a_databases_name_is_a_finding(shipped_pair: Invented) -> None:
+    gadget = shipped_pair.gadget
+    gadget.commit("a new arch", {"kernels/gfx99999.kdb": pointer("d")}, at="2030-03-23T12:00:00+01:00")
+    gadget.git("tag", "v1.4.0")
+    gaps = [f for f in audit_of(shipped_pair).findings if f.kind == "source-gap"]
+    assert [(f.release, f.path) for f in gaps] == [("v1.4.0", "kernels/gfx99999.kdb")]
