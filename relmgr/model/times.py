@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 from relmgr.errors import UserError
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_CLOCK = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,6})?)?"
+_CLOCK = r"\d{4}-\d{2}-\d{2}[T ](?:[01]\d|2[0-3]):[0-5]\d(?::\d{2}(?:[.,]\d{1,6})?)?"
 _AWARE = re.compile(rf"(?P<clock>{_CLOCK})(?P<offset>[Zz]|[+-]\d{{2}}:?\d{{2}})", re.ASCII)
 _ZONED = re.compile(rf"(?P<clock>{_CLOCK}) (?P<zone>[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*)", re.ASCII)
 _NAIVE = re.compile(_CLOCK, re.ASCII)

@@ -21,6 +21,7 @@ from relmgr.model.times import Moment, check_moment, local_date, resolve_moment
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(?:-[a-z0-9]+)*-\d+\.\d+$")]
 UNREADABLE = "freeze data unreadable"
+Day = Annotated[date, Field(ge=date(1980, 1, 1), le=date(2199, 12, 31))]
 Sentence = Annotated[str, Field(min_length=1, max_length=500)]
 
 
@@ -75,8 +76,8 @@ class Window(Noun):
 class Regeneration(Noun):
     """How long rebuilding the kernel databases takes: a number of days with its source, or a rate."""
 
-    rows_per_day: float | None = Field(default=None, gt=0)
-    days: int | None = Field(default=None, ge=0)
+    rows_per_day: float | None = Field(default=None, ge=1, allow_inf_nan=False)
+    days: int | None = Field(default=None, ge=0, le=3650)
     source: str = ""
 
     @model_validator(mode="after")
@@ -98,7 +99,7 @@ class FirstTag(Noun):
     """A train's first release tag. Without `tagged` only the tag's name is known."""
 
     name: str
-    tagged: date | None = None
+    tagged: Day | None = None
     announced: bool = Field(default=False, description="the date is the announcement's, not the tag's")
 
 
@@ -111,8 +112,8 @@ class Train(Noun):
     branches: dict[str, Pattern] = Field(
         default={}, description="repository name to its release branch, where `release_branches` does not find it"
     )
-    cut: date | None = Field(default=None, description="planned day of the consumers' cut; none: not planned yet")
-    cuts: dict[str, date] = Field(default={}, description="repository name to its day, where it is cut on another one")
+    cut: Day | None = Field(default=None, description="planned day of the consumers' cut; none: not planned yet")
+    cuts: dict[str, Day] = Field(default={}, description="repository name to its day, where it is cut on another one")
     freezes: tuple[Freeze, ...] = ()
     first_tag: FirstTag | None = None
     withdrawn: str = Field(default="", description="why the train ends without a release")
@@ -263,7 +264,10 @@ def last_safe_day(train: Train, rows: int | None = None) -> date | None:
     None when the cut is not planned, or when neither days nor (rate and `rows`) are known.
     """
     days = train.regeneration.days_for(rows) if train.regeneration else None
-    return None if train.cut is None or days is None else train.cut - timedelta(days=days)
+    if train.cut is None or days is None:
+        return None
+    # Longer than the calendar reaches back is no day at all, and certainly none to come.
+    return train.cut - timedelta(days=days) if days < train.cut.toordinal() else date.min
 
 
 def windows_at(trains: Iterable[Train], repository: str, branch: str, at: datetime) -> tuple[Window, ...]:

@@ -2,9 +2,8 @@
 
 Every line that relmgr writes ends in a hidden marker, `<!-- relmgr:KIND=KEY [state=STATE] -->`; it is replaced when the
 checklist is rendered again. Every other line belongs to people and stays below the line it follows. A box whose tick
-differs from what the marker's state asks for was changed by hand, and keeps its tick as long as the state is the same,
-or the item is not done by evidence. An item that is no longer listed is kept at the end while it bears a hand-made tick
-or notes.
+differs from what the marker's state asks for was changed by hand, and stays as it is. An item that is no longer listed
+is kept at the end while it bears a hand-made tick or notes.
 """
 
 from __future__ import annotations
@@ -114,11 +113,8 @@ def _merge(line: _Line, old: _Line | None) -> _Line:
 
 
 def _with_tick(line: _Line, old: _Line) -> str:
-    if not old.by_hand or line.ticked is None:
-        return line.text
-    # Ticked by hand: kept until the evidence ticks it. Unticked by hand against the evidence: kept while that stands.
-    keep = bool(old.ticked) or line.state == "done"
-    return f"- [{old.text[3]}{line.text[4:]}" if keep else line.text
+    """Return the fresh line, with the box as a person left it; a box that only the evidence had ticked is not kept."""
+    return f"- [{old.text[3]}{line.text[4:]}" if old.by_hand and line.ticked is not None else line.text
 
 
 def _orphans(lines: list[_Line], had: dict[tuple[str, str], _Line]) -> list[_Line]:

@@ -147,7 +147,7 @@ def changelog_heading(text: str, version: str) -> str | None:
         found = _HEADING.match(line)
         numbers = _VERSION.findall(found["words"]) if found else []
         if found and numbers and (numbers[-1] == version or numbers[-1].startswith(f"{version}.")):
-            return found["words"].strip()[:200]
+            return "".join(c for c in found["words"].strip()[:200] if c.isprintable())
     return None
 
 

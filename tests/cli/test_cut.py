@@ -270,6 +270,7 @@ def test_merge_is_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     ("text", "heading"),
     [
         ("## MIOpen 3.5.1 for ROCm 7.2.0\n", "MIOpen 3.5.1 for ROCm 7.2.0"),
+        ("## \x1b[31mMIOpen\x07 for ROCm 7.2\n", "[31mMIOpen for ROCm 7.2"),
         ("## MIOpen-3.2.0 for ROCm 7.2\r\n", "MIOpen-3.2.0 for ROCm 7.2"),
         ("## MIOpen 7.2.0 for ROCm 7.14.0\n", None),
         ("## MIOpen 3.5.1 for ROCm 7.20.0\n", None),

@@ -292,6 +292,7 @@ def test_the_2022_crossing_came_too_late_to_regenerate() -> None:
     [
         ({"crossing": crossing("2022-09-01")}, "done", "crossed on 2022-09-01 by 5c6664021000; the last safe day was"),
         ({"crossing": crossing("2022-09-02")}, "open", "crossed on 2022-09-02"),
+        ({"crossing": crossing("2022-08-08")}, "done", "crossed on 2022-08-08"),
         ({"crossing": crossing("2022-08-07")}, "done", "no crossing since the cut of rocm-5.3"),
         ({"crossing": None}, "done", "no crossing since the cut of rocm-5.3"),
         ({"crossing": None, "crossing_known": False}, "open", "not read: the pin's history was not read"),

@@ -149,6 +149,8 @@ def test_t2_an_unreadable_calendar_is_unknown_and_says_so() -> None:
     assert (answer.outcome, answer.reason) == (Outcome.UNKNOWN, "freeze data unreadable: trains.yaml:3: not YAML")
     again = judge_freeze(None, "miopen", "develop", at("2022-07-01T09:00:00-07:00"), gap=answer.reason)
     assert again.reason == answer.reason
+    silent = judge_freeze(None, "miopen", "develop", at("2022-07-01T09:00:00-07:00"))
+    assert (silent.outcome, silent.reason) == (Outcome.UNKNOWN, "freeze data unreadable: no calendar was read")
 
 
 @pytest.mark.parametrize("branch", [None, ""])
@@ -257,6 +259,8 @@ def test_a_withdrawn_train_is_not_waited_for() -> None:
         ("release/rocm-rel-5.1\n", None),
         ("6.3", "rocm-6.3"),
         ("6x3", None),
+        ("6.3.0.1", None),
+        ("6.3-staging", None),
         ("release/rocm-rel-6.3", None),
     ],
 )
@@ -293,11 +297,21 @@ def test_the_last_safe_day_is_the_cut_minus_the_days_needed() -> None:
     assert last_safe_day(days) == date(2022, 9, 1)
     assert last_safe_day(rate, rows=2001) == date(2022, 10, 3)
     assert last_safe_day(rate) is None, "a rate without rows: unknown"
+    assert last_safe_day(rate, rows=10**12) == date.min, "never"
     assert last_safe_day(train(regeneration=None)) is None
     assert last_safe_day(train(cut=None, regeneration={"days": 35, "source": "s"})) is None
 
 
-@pytest.mark.parametrize("wrong", [{}, {"days": 3}, {"days": 3, "source": "s", "rows_per_day": 4}, {"rows_per_day": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"days": 3},
+        {"days": 3, "source": "s", "rows_per_day": 4},
+        {"rows_per_day": 0},
+        {"rows_per_day": float("nan")},
+    ],
+)
 def test_a_regeneration_time_is_days_with_a_source_or_a_rate(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         train(regeneration=wrong)

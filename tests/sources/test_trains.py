@@ -248,6 +248,8 @@ def test_a_calendar_is_read(tmp_path: Path) -> None:
         ("zone: America/Los_Angeles", "zone: Mars/Olympus", 1, "unknown time zone 'Mars/Olympus'"),
         ("defaults: {base", "defaults: {color: red, base", 1, "unknown key 'defaults.color'; allowed: base_branch"),
         ("cut: 2022-08-08", "cut: 2022-02-30", 4, "is out of range|not valid YAML|valid date"),
+        ("cut: 2022-08-08", "cut: 9999-12-31", 4, "less than or equal to 2199-12-31"),
+        ("cut: 2022-08-08", "regeneration: {days: 1000000000, source: x}", 4, "less than or equal to 3650"),
         ("cut: 2022-08-08", "branches: {miopen: '('}", 4, "not a regular expression"),
         ("name: rocm-5.3", "name: five", 3, "should match pattern"),
     ],
