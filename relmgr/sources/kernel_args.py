@@ -29,28 +29,28 @@ _FIELDS = {"groupsize": "groups", "batchsize": "batch"}
 
 
 class Options(dict[str, str]):
-    """The options of one row, name to value; the first of a repeated name counts, as nothing after it is believed."""
+    """The options of one row, `--name` to value; of a repeated name the first counts."""
 
     @property
     def direction(self) -> str | None:
         """`fwd`, `bwd-data`, `wrw`, or None."""
-        return DIRECTIONS.get(self.get("operation", ""))
+        return DIRECTIONS.get(self.get("--operation", ""))
 
     @property
     def arch(self) -> str | None:
         """The processor of `--arch`, without features."""
-        match = _TARGET.search(self.get("arch", ""))
+        match = _TARGET.search(self.get("--arch", ""))
         return match[1] if match else None
 
     @property
     def dtype(self) -> str | None:
         """The filter's element type, such as `fp32`."""
-        return self.get("fil_type") or self.get("in_type")
+        return self.get("--fil_type") or self.get("--in_type")
 
     @property
     def layout(self) -> str | None:
         """The input's layout without the group dimension: `NGCHW` is `NCHW`."""
-        text = self.get("in_layout", "")
+        text = self.get("--in_layout", "")
         return text.replace("G", "") if _LAYOUT.fullmatch(text) else None
 
 
@@ -59,15 +59,15 @@ def parse_options(text: str) -> Options | None:
     if len(text) > MAX_OPTIONS:
         return None
     words = text.split()
-    options = Options()
-    names, values = words[::2], words[1::2]
-    if not words or len(names) != len(values):
+    # Backwards, so that of a repeated name the first one stays.
+    options = Options(zip(words[-2::-2], words[::-2], strict=False))
+    if len(words) % 2 or "--operation" not in options or not all(map(_is_name, options)):
         return None
-    for name, value in zip(names, values, strict=True):
-        if not name.startswith("--"):
-            return None
-        options.setdefault(name[2:], value)
-    return options if "operation" in options else None
+    return options
+
+
+def _is_name(word: str) -> bool:
+    return word[:2] == "--"
 
 
 def parse_problem(options: Options, kernel_name: str, solvers: Mapping[str, str]) -> Problem:
@@ -75,16 +75,16 @@ def parse_problem(options: Options, kernel_name: str, solvers: Mapping[str, str]
 
     `solvers` maps each solver to the pattern of its kernel names (`Contract.solvers`).
     """
-    counts = {_FIELDS.get(option, option): _count(options.get(option)) for option in _COUNTS.split()}
+    counts = {_FIELDS.get(option, option): _count(options.get(f"--{option}")) for option in _COUNTS.split()}
     return Problem(
         solver=solver_of(kernel_name, solvers),
         direction=options.direction,
         dtype=options.dtype,
         layout=options.layout,
         arch=options.arch,
-        target=options.get("arch"),
-        xdlops=options.get("x2") == "1",
-        perf_config=options.get("perf_config"),
+        target=options.get("--arch"),
+        xdlops=options.get("--x2") == "1",
+        perf_config=options.get("--perf_config"),
         **counts,
     )
 

@@ -14,7 +14,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from typing import Any, NamedTuple, TypeVar
 
 from relmgr.errors import SourceError
@@ -30,6 +30,8 @@ _BATCH_BYTES = 1 << 20
 _BATCH_ROWS = 64
 _IN_FLIGHT_BYTES = 40 << 20
 _CHUNK_ROWS = 256
+_CHUNK_BYTES = 4 << 20
+_GONE = "in the index, but not in the table"
 
 _TABLE_WALK = "SELECT id, kernel_name FROM kern_db NOT INDEXED"
 _INDEX_WALK = "SELECT id, kernel_name FROM kern_db INDEXED BY idx_kern_db"
@@ -160,24 +162,37 @@ def literal_prefix(pattern: str) -> str | None:
 
 
 def read_rows(connection: sqlite3.Connection, ids: Sequence[int]) -> Iterator[Row]:
-    """Yield the rows of `ids`, a few hundred to a statement: no lock is held for long.
+    """Yield the rows of `ids` (ascending), a few megabytes to a statement: no lock is held while the caller works.
 
     A row on a damaged page, or one that is no longer there, is yielded as broken; the others are still read.
     """
-    for start in range(0, len(ids), _CHUNK_ROWS):
-        chunk = ids[start : start + _CHUNK_ROWS]
-        left = dict.fromkeys(chunk)
+    at = 0
+    while at < len(ids):
+        chunk = ids[at : at + _CHUNK_ROWS]
         try:
-            marks = ",".join("?" * len(chunk))
-            for values in connection.execute(f"{_READ} IN ({marks}) ORDER BY id", [MAX_OBJECT_BYTES, *chunk]):
-                left.pop(values[0], None)
-                yield _row(values)
+            rows = _read_chunk(connection, chunk)
         except (sqlite3.Error, MemoryError):
-            for row_id in left:
+            for row_id in chunk:
                 yield _read_alone(connection, row_id)
+            at += len(chunk)
             continue
-        for row_id in left:
-            yield _broken(row_id, "in the index, but not in the table")
+        yield from rows
+        at += len(rows)
+
+
+def _read_chunk(connection: sqlite3.Connection, chunk: Sequence[int]) -> list[Row]:
+    """Return one row for each of the first ids of `chunk`, up to `_CHUNK_BYTES` and at least one."""
+    found: dict[int, Row] = {}
+    size, last = 0, chunk[-1]
+    query = f"{_READ} IN ({','.join('?' * len(chunk))}) ORDER BY id"
+    with closing(connection.execute(query, [MAX_OBJECT_BYTES, *chunk])) as cursor:
+        for values in cursor:
+            row = found[values[0]] = _row(values)
+            size += len(row.blob)
+            if size >= _CHUNK_BYTES:
+                last = row.id
+                break
+    return [found.get(row_id) or _broken(row_id, _GONE) for row_id in chunk if row_id <= last]
 
 
 def _read_alone(connection: sqlite3.Connection, row_id: int) -> Row:
@@ -185,7 +200,7 @@ def _read_alone(connection: sqlite3.Connection, row_id: int) -> Row:
         values = connection.execute(_READ_ONE, (MAX_OBJECT_BYTES, row_id)).fetchone()
     except (sqlite3.Error, MemoryError) as error:
         return _broken(row_id, f"SQLite cannot read it: {error}")
-    return _row(values) if values else _broken(row_id, "in the index, but not in the table")
+    return _row(values) if values else _broken(row_id, _GONE)
 
 
 def _row(values: tuple[Any, ...]) -> Row:

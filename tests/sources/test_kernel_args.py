@@ -121,6 +121,12 @@ def test_other_strings_are_not_options(text: str) -> None:
     assert parse_options(text) is None
 
 
+def test_of_a_repeated_option_the_first_counts() -> None:
+    options = parse_options(" --operation conv2d --in_type fp32 --operation conv2d_bwd_data")
+    assert options is not None
+    assert options.direction == "fwd"
+
+
 def test_other_kernels_end_in_mcpu() -> None:
     assert parse_mcpu(" -DMIOPEN_USE_FP16=0 -I/x -mcpu=gfx90a") == "gfx90a"
     assert parse_mcpu(" -mcpu=gfx906:sramecc+:xnack-") == "gfx906"
