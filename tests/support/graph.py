@@ -27,16 +27,13 @@ class GraphRepository(TestRepository):
     commits: dict[str, str]
 
 
-def build_graph_repository(path: Path, data: Path = DATA, *, before: str | None = None) -> GraphRepository:
+def build_graph_repository(path: Path, data: Path = DATA) -> GraphRepository:
     """Rebuild the recorded history at `path` (a work tree on `develop`).
 
-    With `before` (an ISO date) only commits up to the end of that UTC day: branches stand at their last commit of that
-    time, and tags made later are not there. Parents always come before their children in the recorded order.
+    Parents always come before their children in the recorded order.
     """
     recorded = json.loads(data.read_text(encoding="utf-8"))
     commits, refs = recorded["commits"], recorded["refs"]
-    if before is not None:
-        commits, refs = _until(commits, refs, f"{before}T23:59:59+00:00")
     path.mkdir(parents=True)
     subprocess.run(["git", "-C", str(path), "init", "-q", "-b", "develop"], check=True)
     marks = path / ".git" / "relmgr-marks"
@@ -85,30 +82,6 @@ def _refs(commits: list[dict[str, Any]], refs: list[dict[str, Any]]) -> list[byt
         else:
             made.append(f"reset {ref['ref']}\nfrom :{mark[ref['commit']]}\n\n".encode())
     return made
-
-
-def _until(
-    commits: list[dict[str, Any]], refs: list[dict[str, Any]], end: str
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the commits made until `end`, and the refs as they stood then (a branch: its newest first parent)."""
-    limit = datetime.fromisoformat(end)
-    by_id = {commit["commit"]: commit for commit in commits}
-    kept: set[str] = set()
-    for commit in commits:
-        if datetime.fromisoformat(commit["committed_at"]) <= limit and all(p in kept for p in commit["parents"]):
-            kept.add(commit["commit"])
-    standing = []
-    for ref in refs:
-        is_tag = ref["ref"].startswith("refs/tags/")
-        made = ref["tagged_at"] or ref["committed_at"]
-        at: str | None = ref["commit"]
-        while not is_tag and at is not None and at not in kept:
-            at = next(iter(by_id[at]["parents"]), None)
-        cut = ref["cut_at"]
-        born = datetime.fromisoformat(made if is_tag else cut) if is_tag or cut else None
-        if at is not None and at in kept and (born is None or born <= limit):
-            standing.append(ref | {"commit": at})
-    return [commit for commit in commits if commit["commit"] in kept], standing
 
 
 def _when(text: str) -> str:
