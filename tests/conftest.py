@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# Shared machines are slow at times: a deadline a test would measure the machine.
+settings.register_profile("relmgr", deadline=None, print_blob=True)
+settings.load_profile("relmgr")
 
 _LOOPBACK = ("127.", "::1", "localhost")
 
