@@ -22,6 +22,7 @@ COMMANDS: Commands = {
     "policy": ("relmgr.cli.policy:group", "Add a policy, and run the cases of policies."),
     "train": ("relmgr.cli.trains:group", "Release trains: cuts, freezes, first tags; calendar against repository."),
     "cut": ("relmgr.cli.cut:group", "What must be true before a branch is cut: plan and checklist."),
+    "smoke": ("relmgr.cli.smoke:group", "Small kernels under the ABI, on this machine's device."),
     "config": ("relmgr.cli.config:group", "Check a project's settings."),
     "schema": ("relmgr.cli.config:schema", "Print the JSON Schema of a document."),
 }

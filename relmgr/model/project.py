@@ -155,6 +155,17 @@ class PolicySettings(Noun):
     override: dict[str, PolicyOverride] = Field(default={})
 
 
+class SmokeSettings(Noun):
+    """How smoke reports are signed, and by whose signatures they count."""
+
+    secret_variable: str = Field(
+        default="RELMGR_SMOKE_SECRET", pattern=r"^[A-Z_][A-Z0-9_]*$", description="environment variable of the secret"
+    )
+    allowed_signers: str = Field(
+        default=".relmgr/allowed_signers", description="path, on the base branch, of the SSH keys that may sign"
+    )
+
+
 class Project(Noun):
     """Everything relmgr is told about a set of repositories."""
 
@@ -166,6 +177,7 @@ class Project(Noun):
     pins: tuple[PinConfig, ...] = Field(min_length=1)
     contracts: dict[str, Contract] = Field(default={})
     policies: PolicySettings = PolicySettings()
+    smoke: SmokeSettings = SmokeSettings()
 
     @model_validator(mode="after")
     def _check(self) -> Project:

@@ -21,7 +21,11 @@ CaseOutcome = Literal[
 
 
 class SmokeCase(Noun):
-    """One cell of the matrix: a kernel under one argument convention, called with arguments of another or the same."""
+    """One cell of the matrix: a kernel under one argument convention, called with arguments of another or the same.
+
+    `outcome` is what the launch ended in (`launched`), or what kept it from being launched; `expected` the outcomes it
+    may have. `detail` says what was seen, in words. `index_bits` are the kernel's, or its arguments' if it has none.
+    """
 
     kernel_abi: int
     argument_abi: int
@@ -38,6 +42,8 @@ class SmokeCase(Noun):
     outcome: CaseOutcome
     error_norm: float | None
     seconds: float
+    expected: tuple[CaseOutcome, ...] = ()
+    detail: str | None = None
 
 
 class SmokeReport(Noun):

@@ -1,0 +1,114 @@
+"""`relmgr smoke run`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from relmgr.cli.options import output_options, pin_option, project_options, the_project
+from relmgr.cli.output import emit, write_text
+from relmgr.cli.smoke_options import matrix_options
+from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE
+
+if TYPE_CHECKING:
+    from relmgr.model.smoke import CellResult
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@project_options
+@pin_option
+@matrix_options
+@click.option("--ref", metavar="REF", help="Consumer's ref whose pin is under test (default: the default branch).")
+@click.option("--pinned", metavar="REF", help="Provider's ref that the report is bound to (default: the pin's).")
+@click.option("--head", metavar="COMMIT", help="Consumer's commit that the report is bound to (default: of --ref).")
+@click.option("--limit", type=click.FloatRange(0.1, 600), default=10.0, show_default=True, help="Seconds a launch.")
+@click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Launches at once.")
+@click.option("--resume", type=_FILE, metavar="JOURNAL", help="Note finished cells there; run only what is missing.")
+@click.option("--json", "json_file", type=_FILE, help="Also write the report, as JSON.")
+@click.option("--junit", type=_FILE, help="Also write JUnit XML.")
+@click.option("--html", type=_FILE, help="Also write the matrix as one HTML page.")
+@click.option("--sign-key", type=_FILE, metavar="KEY", help="Sign the report with this SSH private key.")
+@output_options
+def run(
+    project: str | None,
+    repos: tuple[str, ...],
+    pin_name: str | None,
+    backend: str,
+    arch: str | None,
+    abi: int | None,
+    dtypes: tuple[str, ...],
+    directions: tuple[str, ...],
+    layouts: tuple[str, ...],
+    main_forms: bool,
+    matching_only: bool,
+    launch_mismatches: bool,
+    ref: str | None,
+    pinned: str | None,
+    head: str | None,
+    limit: float,
+    workers: int,
+    resume: Path | None,
+    json_file: Path | None,
+    junit: Path | None,
+    html: Path | None,
+    sign_key: Path | None,
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> int:
+    """Build small kernels under the ABI, launch them with matching arguments, refuse the others; judge every cell.
+
+    Ends with 1 for a wrong result or a mismatch that was not caught, with 3 when the device gave no answer. Reports are
+    signed when a key is given here, or a secret stands in the environment variable that the project names.
+    """
+    from relmgr.render.engine import render, to_json
+    from relmgr.render.junit import render_junit
+    from relmgr.smoke.plan import check_selection
+    from relmgr.smoke.report import failed_by_environment
+    from relmgr.smoke.run import RunSettings
+    from relmgr.workflows.locate import named_pin
+    from relmgr.workflows.smoke import SmokeOptions, bind_report, run_smoke, run_view, sign_run
+
+    loaded = the_project(project, repos)
+    pin = named_pin(loaded, pin_name)
+    options = SmokeOptions(
+        backend=backend,
+        arch=arch,
+        selection=check_selection(dtypes, directions, layouts, main_forms=main_forms, mismatches=not matching_only),
+        launch_mismatches=launch_mismatches,
+        settings=RunSettings(workers=workers, spares=workers if launch_mismatches else 0, limit=limit),
+        journal=resume,
+    )
+    progress = _Progress(quiet or not sys.stderr.isatty())
+    binding = bind_report(loaded, pin, abi, ref, pinned, head)
+    done = sign_run(loaded, run_smoke(loaded, pin, binding, options, progress), sign_key)
+    if json_file is not None:
+        write_text(json_file, to_json(done.report))
+    if junit is not None:
+        write_text(junit, render_junit(done))
+    if html is not None:
+        write_text(html, render("smoke/run.html.j2", d=done.report, **run_view(done)))
+    emit(done.report, template="smoke/run", format_=format_, out=out, quiet=quiet, **run_view(done))
+    if done.report.verdict == "passed":
+        return EXIT_OK
+    return EXIT_SOURCE if failed_by_environment(done.results) else EXIT_BLOCKED
+
+
+class _Progress:
+    """Counts finished cells on standard error, in one line that is rewritten; `silent` where nobody watches."""
+
+    def __init__(self, silent: bool) -> None:
+        self.silent = silent
+        self.count = self.bad = 0
+
+    def __call__(self, result: CellResult, total: int) -> None:
+        self.count += 1
+        self.bad += not result.as_expected
+        bad = f", {self.bad} not as they must be" if self.bad else ""
+        if not self.silent:
+            click.echo(f"\r{self.count}/{total} cells{bad} ", nl=self.count == total, err=True)
