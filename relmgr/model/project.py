@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, Field, model_validator
 
 from relmgr.model.base import Convention, Level, Noun
+from relmgr.model.rebuild import Rebuild
 
 
 def _pattern(text: str) -> str:
@@ -58,6 +59,7 @@ class Repository(Noun):
     changelog: str = Field(default="CHANGELOG.md", description="path of the change log, from `root`")
     databases: tuple[str, ...] = Field(default=(), description="globs of shipped kernel databases")
     database_folders: tuple[str, ...] = Field(default=(), description="folders in which such files may lie")
+    rebuild: Rebuild | None = Field(default=None, description="how its kernel databases are rebuilt")
 
     def names(self) -> tuple[str, ...]:
         """Return every slug this repository has had, the current one first."""

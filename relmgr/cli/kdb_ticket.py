@@ -1,0 +1,81 @@
+"""`relmgr kdb ticket`: the tickets that get stale kernel databases rebuilt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from relmgr.cli.options import at_option, instant, output_options, pin_option, project_options, the_project
+from relmgr.cli.output import emit, write_text
+from relmgr.cli.trains import trains_option
+from relmgr.errors import EXIT_OK, EXIT_SOURCE, UserError
+
+if TYPE_CHECKING:
+    from relmgr.model.ticket import Tickets
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("databases", nargs=-1, metavar="[DATABASE]...")
+@project_options
+@pin_option
+@click.option("--train", metavar="NAME", help="The release line (default: the next to be cut).")
+@trains_option
+@click.option("--ref", metavar="REF", help="Where the databases stand (default: the train's branch, else the default).")
+@at_option
+@click.option("--scan", "scans", multiple=True, type=_FILE, metavar="FILE", help="What `kdb scan --format json` wrote.")
+@click.option("--existing", type=_FILE, metavar="FILE", help="Tickets that are there already, as a JSON list.")
+@click.option("--fill", multiple=True, metavar="NAME=VALUE", help="Fill in a word of the recipe.")
+@click.option(
+    "--out-dir", type=click.Path(file_okay=False, path_type=Path), help="Also write each ticket's text there."
+)
+@output_options
+def ticket(
+    databases: tuple[str, ...],
+    project: str | None,
+    repos: tuple[str, ...],
+    pin_name: str | None,
+    train: str | None,
+    calendar: Path | None,
+    ref: str | None,
+    at: str | None,
+    scans: tuple[Path, ...],
+    existing: Path | None,
+    fill: tuple[str, ...],
+    out_dir: Path | None,
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> int:
+    """One regeneration ticket per arch whose kernel databases an ABI crossing made stale, or may have.
+
+    DATABASE is a database to scan now. Nothing is filed: the tickets are printed. Exit code 3 when a fact that decides
+    could not be read.
+    """
+    from relmgr.workflows.locate import named_pin
+    from relmgr.workflows.ticket import TicketInputs, regeneration_tickets
+    from relmgr.workflows.trains import calendar_of
+
+    loaded = the_project(project, repos)
+    given = TicketInputs(scans, databases, existing, fill, ref)
+    document = regeneration_tickets(
+        loaded, named_pin(loaded, pin_name), calendar_of(calendar), train, instant(at, loaded), given
+    )
+    emit(document, template="kdb/ticket", format_=format_, out=out, quiet=quiet)
+    if out_dir is not None:
+        _write_each(document, out_dir)
+    return EXIT_SOURCE if document.gaps else EXIT_OK
+
+
+def _write_each(document: Tickets, folder: Path) -> None:
+    from relmgr.workflows.ticket import ticket_files
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot be made: {error.strerror}", where=str(folder), next_step="give another") from None
+    for name, text in ticket_files(document).items():
+        write_text(folder / name, text)
