@@ -84,9 +84,12 @@ def require_table(connection: sqlite3.Connection, where: str) -> None:
     """Raise `SourceError` unless the database has a plain table of kernels (a view or a computed column is none)."""
     try:
         found = connection.execute("SELECT type, sql FROM sqlite_master WHERE name = ?", (TABLE,)).fetchone()
+        encoding = connection.execute("PRAGMA encoding").fetchone()[0]
         columns = {row[1]: row[6] for row in connection.execute(f"PRAGMA table_xinfo({TABLE})")} if found else {}
     except (sqlite3.Error, UnicodeError) as error:
         raise SourceError(f"the schema cannot be read: {error}", where=where) from None
+    if encoding != "UTF-8":
+        raise SourceError(f"its text is {encoding}, not UTF-8", where=where)
     if found is None:
         raise SourceError(f"no table {TABLE}: not a kernel database", where=where)
     kind, sql = found
