@@ -94,7 +94,9 @@ def read_project(file: Path) -> Project:
     }
     folders = tuple((file.parent / folder).resolve() for folder in project.policies.folders)
     policies = project.policies.model_copy(update={"folders": folders})
-    return project.model_copy(update={"contracts": contracts, "repositories": repositories, "policies": policies})
+    trains = (file.parent / project.trains).resolve() if project.trains else None
+    update = {"contracts": contracts, "repositories": repositories, "policies": policies, "trains": trains}
+    return project.model_copy(update=update)
 
 
 def read_toml(file: Path) -> tuple[dict[str, Any], Lines]:

@@ -38,7 +38,7 @@ def plan(
     from relmgr.workflows.trains import calendar_of
 
     loaded = the_project(project, repos)
-    document = cut_plan(loaded, calendar_of(calendar), release, instant(at, loaded))
+    document = cut_plan(loaded, calendar_of(calendar or loaded.trains), release, instant(at, loaded))
     emit(document, template="cut/plan", format_=format_, out=out, quiet=quiet)
     return EXIT_BLOCKED if any(step.state == "blocked" for step in document.steps) else EXIT_OK
 
@@ -73,7 +73,7 @@ def checklist(
     if merge is not None and format_ == "json":
         raise UserError("--merge renders Markdown", next_step="drop --format json")
     loaded = the_project(project, repos)
-    document = cut_checklist(loaded, calendar_of(calendar), release, instant(at, loaded))
+    document = cut_checklist(loaded, calendar_of(calendar or loaded.trains), release, instant(at, loaded))
     if merge is None:
         emit(document, template="cut/checklist", format_=format_, out=out, quiet=quiet)
         return EXIT_OK

@@ -59,7 +59,7 @@ def check(
     if subject is None:
         snapshot = recorded_snapshot(recorded or "", when)
     else:
-        snapshot = snapshot_of(loaded, subject, when, Calendars(*calendar_or_gap(calendar)), base)
+        snapshot = snapshot_of(loaded, subject, when, Calendars(*calendar_or_gap(calendar or loaded.trains)), base)
     if record is not None:
         emit(snapshot, template="", format_="json", out=record)
     if assume:

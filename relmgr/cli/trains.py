@@ -25,7 +25,7 @@ def trains_option(command: F) -> F:
         "calendar",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="The trains' calendar (default: the shipped one).",
+        help="The trains' calendar (default: the project's).",
     )(command)
 
 
@@ -52,7 +52,7 @@ def list_(
     from relmgr.workflows.trains import calendar_of, list_trains
 
     loaded = the_project(project, repos)
-    rows = list_trains(loaded, calendar_of(calendar), instant(at, loaded))
+    rows = list_trains(loaded, calendar_of(calendar or loaded.trains), instant(at, loaded))
     emit(rows, template="train/list", format_=format_, out=out, quiet=quiet)
     return _exit_code(found for row in rows for found in row.disagreements)
 
@@ -77,7 +77,7 @@ def show(
     from relmgr.workflows.trains import calendar_of, show_train
 
     loaded = the_project(project, repos)
-    document = show_train(loaded, calendar_of(calendar), name, instant(at, loaded))
+    document = show_train(loaded, calendar_of(calendar or loaded.trains), name, instant(at, loaded))
     emit(document, template="train/show", format_=format_, out=out, quiet=quiet)
     return _exit_code(document.disagreements)
 
@@ -100,7 +100,7 @@ def ical(
     from relmgr.workflows.trains import calendar_of, trains_as_icalendar
 
     loaded = the_project(project, repos)
-    text = trains_as_icalendar(loaded, calendar_of(calendar), names, instant(at, loaded), calendar)
+    text = trains_as_icalendar(loaded, calendar_of(calendar or loaded.trains), names, instant(at, loaded), calendar)
     if out is None:
         click.echo(text.encode(), nl=False)
         return EXIT_OK

@@ -178,6 +178,7 @@ class Project(Noun):
     repositories: dict[str, Repository] = Field(min_length=1)
     pins: tuple[PinConfig, ...] = Field(min_length=1)
     contracts: dict[str, Contract] = Field(default={})
+    trains: Path | None = Field(default=None, description="the calendar of release trains (YAML)")
     policies: PolicySettings = PolicySettings()
     smoke: SmokeSettings = SmokeSettings()
 

@@ -47,6 +47,8 @@ def read_calendar_at(clone: Clone, ref: str, path: str) -> Calendar | None:
 
 def calendar_or_gap(file: Path | None = None) -> tuple[Calendar | None, str | None]:
     """Return the calendar, or None and why there is none: a calendar that cannot be read is never an open one (T2)."""
+    if file is None:
+        return None, f"{UNREADABLE}: the project names no calendar (`trains`), and --trains gave none"
     try:
         return read_calendar(file), None
     except RelmgrError as error:

@@ -59,7 +59,9 @@ def named_train(calendar: Calendar, name: str) -> Train:
 
 
 def calendar_of(file: Path | None) -> Calendar:
-    """Return the calendar in `file`, or the shipped one."""
+    """Return the calendar in `file`, which the project's `trains` or `--trains` named."""
+    if file is None:
+        raise UserError("the project names no calendar", next_step="set `trains` in the project, or give --trains FILE")
     return read_calendar(file)
 
 
