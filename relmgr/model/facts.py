@@ -231,13 +231,3 @@ class CheckRun(Noun):
     name: str
     conclusion: str | None
     at: datetime
-
-
-class BranchState(Noun):
-    """What the repository says about the base branch's train, beside what the calendar says (T4)."""
-
-    train: str
-    branch_exists: bool | None
-    cut: date | None
-    first_tag: str | None
-    disagreement: str | None = None

@@ -13,7 +13,6 @@ from pydantic import AwareDatetime, Field, model_validator
 
 from relmgr.model.base import Noun
 from relmgr.model.facts import (
-    BranchState,
     ChangelogFact,
     CheckRun,
     ConsumerPin,
@@ -34,7 +33,7 @@ from relmgr.model.facts import (
 )
 from relmgr.model.project import Zone
 from relmgr.model.smoke_report import SignedReport
-from relmgr.model.trains import Train
+from relmgr.model.trains import Train, TrainState
 from relmgr.model.waiver import Waiver
 
 SubjectKind = Literal["pull-request", "cut", "release"]
@@ -61,7 +60,7 @@ FactName = Literal[
     "surfaces",
     "guards",
     "trains",
-    "branch_state",
+    "train_state",
     "tickets",
     "databases",
     "smoke",
@@ -113,7 +112,7 @@ class Snapshot(Noun):
     surfaces: tuple[Surface, ...] | None = None
     guards: tuple[GuardFact, ...] | None = None
     trains: tuple[Train, ...] | None = None
-    branch_state: BranchState | None = None
+    train_state: TrainState | None = None
     tickets: tuple[Ticket, ...] | None = None
     databases: tuple[ShippedDatabase, ...] | None = None
     smoke: tuple[SignedReport, ...] | None = None

@@ -13,10 +13,10 @@ from typing import Any
 
 from relmgr.errors import RelmgrError
 from relmgr.model.abi_diff import compare_headers
-from relmgr.model.facts import BranchState, ChangelogFact, GuardAt, GuardFact, PinMove, ShippedDatabase, Surface
+from relmgr.model.facts import ChangelogFact, GuardAt, GuardFact, PinMove, ShippedDatabase, Surface
 from relmgr.model.project import Contract, PinConfig, Project, Repository
 from relmgr.model.snapshot import Role, Snapshot
-from relmgr.model.trains import Calendar, train_of_branch
+from relmgr.model.trains import Calendar, next_train_to_cut, train_of_branch
 from relmgr.sources.change import Change, added_lines, changed_files, commit_before
 from relmgr.sources.change_pins import ChangedPins
 from relmgr.sources.change_rules import PolicyReader, read_policy_edits, read_waivers
@@ -127,19 +127,17 @@ def _read_text_facts(taking: Taking) -> None:
 def _read_trains(taking: Taking, calendar: Calendar | None, gap: str | None) -> None:
     change, repository = taking.change, taking.repository
     if calendar is None:
-        taking.gaps |= dict.fromkeys(("trains", "branch_state"), gap or "no calendar was read")
+        taking.gaps |= dict.fromkeys(("trains", "train_state"), gap or "no calendar was read")
         return
     taking.read("trains", calendar.trains)
-    train = train_of_branch(calendar.trains, taking.name, repository, change.base) if change.base else None
+    base = change.base or repository.default_branch
+    own = train_of_branch(calendar.trains, taking.name, repository, base)
+    taking.read("train", own.name if own else None)
+    train = own or next_train_to_cut(calendar.trains, base, taking.at)
     if train is None:
-        taking.gaps["branch_state"] = f"{change.base or 'the base'} is no release branch of the calendar"
+        taking.gaps["train_state"] = f"no train of the calendar concerns {base}"
         return
-    taking.read("train", train.name)
-    state = read_train_state(taking.clone, taking.name, repository, train, taking.at)
-    fact = BranchState(
-        train=train.name, branch_exists=state.branch is not None, cut=state.cut, first_tag=state.first_tag
-    )
-    taking.read("branch_state", fact)
+    taking.read("train_state", read_train_state(taking.clone, taking.name, repository, train, taking.at))
 
 
 def _read_rules(taking: Taking, read_policy: PolicyReader) -> None:

@@ -311,8 +311,8 @@ def test_a_release_branch_is_a_base(world: World) -> None:
     world.library.commit("Fix (#8)", {"fix": "x"})
     snapshot = world.snapshot("acme/library#8", base="release/2.4")
     assert (snapshot.base, snapshot.train) == ("release/2.4", "lib-2.4")
-    assert snapshot.branch_state is not None
-    assert snapshot.branch_state.branch_exists is True
+    assert snapshot.train_state is not None
+    assert snapshot.train_state.branch == "release/2.4"
 
 
 def test_a_longer_version_is_another_train(world: World) -> None:

@@ -21,11 +21,11 @@ class BackportEvidence(Noun):
 def backport_targets_open_branch(snapshot: Snapshot, params: NoParams) -> Result[BackportEvidence]:
     """The release branch is there and its train is not withdrawn (T7: whole versions)."""
     train = next((train for train in snapshot.trains or () if train.name == snapshot.train), None)
-    state = snapshot.branch_state
+    state = snapshot.train_state
     closed = None
     if train is not None and train.withdrawn:
         closed = "withdrawn"
-    elif state is not None and state.branch_exists is False:
+    elif state is not None and state.branch is None and not state.unread:
         closed = "no-branch"
     evidence = BackportEvidence(
         train=snapshot.train, branch=snapshot.base, closed=closed, says=train.withdrawn if train else ""
@@ -34,8 +34,9 @@ def backport_targets_open_branch(snapshot: Snapshot, params: NoParams) -> Result
         return Result(Outcome.FAILED, evidence)
     if train is None:
         return Result(Outcome.UNKNOWN, evidence, (f"trains: the train of {snapshot.base}",))
-    if state is None or state.branch_exists is None:
-        return Result(Outcome.UNKNOWN, evidence, (f"branch_state: whether {snapshot.base} is there",))
+    if state is None or state.branch is None:
+        why = "; ".join(state.unread) if state else "not read"
+        return Result(Outcome.UNKNOWN, evidence, (f"train_state: whether {snapshot.base} is there ({why})",))
     return Result(Outcome.PASSED, evidence)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 
 from relmgr.gate.registry import NoParams, Result, check, worst
+from relmgr.gate.windows import compare_with_repository
 from relmgr.model.base import Noun, Outcome
 from relmgr.model.facts import PinMove
 from relmgr.model.snapshot import Snapshot
@@ -156,10 +157,10 @@ class Frozen(Noun):
 
 
 class FreezeEvidence(Noun):
-    """Every freeze in force on the base branch, the longest first; `disagreement`: calendar against repository (T4)."""
+    """Every freeze in force on the base branch, the longest first; `note`: calendar against repository (T4)."""
 
     freezes: tuple[Frozen, ...]
-    disagreement: str | None = None
+    note: str = ""
 
 
 @check("freeze")
@@ -178,6 +179,18 @@ def freeze(snapshot: Snapshot, params: NoParams) -> Result[FreezeEvidence]:
         )
         for window in held
     )
-    disagreement = snapshot.branch_state.disagreement if snapshot.branch_state else None
-    evidence = FreezeEvidence(freezes=frozen, disagreement=disagreement)
+    evidence = FreezeEvidence(freezes=frozen, note=_disagreement(snapshot))
     return Result(Outcome.PENDING if frozen else Outcome.PASSED, evidence)
+
+
+def _disagreement(snapshot: Snapshot) -> str:
+    """Return where the calendar and the repository disagree about the subject's train."""
+    state = snapshot.train_state
+    train = next((train for train in snapshot.trains or () if state and train.name == state.train), None)
+    if state is None or train is None:
+        return ""
+    found = compare_with_repository(train, state, snapshot.at)
+    differ = [
+        f"{one.calendar or 'nothing'} in the calendar, {one.found or 'nothing'} in the repository" for one in found
+    ]
+    return f"about {train.name} they disagree: {'; '.join(differ)}" if differ else ""
