@@ -21,7 +21,11 @@ def group() -> None:
 @output_options
 def check(project: str | None, repos: tuple[str, ...], format_: str, out: Path | None, quiet: bool) -> int:
     """Load the project and say what it means; a mistake ends with file, line and the allowed names."""
-    emit(the_project(project, repos), template="config/check", format_=format_, out=out, quiet=quiet)
+    from relmgr.gate.policies import load_rules
+
+    loaded = the_project(project, repos)
+    load_rules(loaded)
+    emit(loaded, template="config/check", format_=format_, out=out, quiet=quiet)
     return EXIT_OK
 
 

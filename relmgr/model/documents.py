@@ -12,9 +12,18 @@ DOCUMENTS: dict[str, str] = {
     "pin-history": "relmgr.model.pins:PinChange[]",
     "pin-check": "relmgr.model.pins:PinCheck",
     "audit": "relmgr.model.audit:Audit",
+    "gate-check": "relmgr.model.verdict:GateReport",
+    "gate-check-assume": "relmgr.model.verdict:WhatIf",
+    "gate-explain": "relmgr.model.policy:PolicyPage",
+    "snapshot": "relmgr.model.snapshot:Snapshot",
+    "policy": "relmgr.model.policy:Policy",
+    "waivers": "relmgr.model.waiver:WaiverFile",
     "status": "relmgr.model.status:Status",
     "status-releases": "relmgr.model.audit:ReleaseRow[]",
 }
+
+# Documents that people write, or that are read back: their schema says what is accepted.
+INPUTS = frozenset({"project", "snapshot", "policy", "waivers"})
 
 
 def document_schema(name: str) -> dict[str, Any]:
@@ -24,6 +33,6 @@ def document_schema(name: str) -> dict[str, Any]:
     module, _, attribute = DOCUMENTS[name].partition(":")
     noun: Any = getattr(importlib.import_module(module), attribute.removesuffix("[]"))
     adapter: TypeAdapter[Any] = TypeAdapter(list[noun] if attribute.endswith("[]") else noun)
-    mode: Literal["validation", "serialization"] = "validation" if name == "project" else "serialization"
+    mode: Literal["validation", "serialization"] = "validation" if name in INPUTS else "serialization"
     schema = adapter.json_schema(mode=mode)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, **schema}
