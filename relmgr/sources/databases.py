@@ -16,7 +16,8 @@ from relmgr.model.project import Repository
 from relmgr.sources.ancestry import Ancestry
 from relmgr.sources.db_names import parse_database_name
 from relmgr.sources.db_pointers import parse_pointer
-from relmgr.sources.git import Clone, ObjectReader
+from relmgr.sources.git import Clone
+from relmgr.sources.git_objects import ObjectReader
 from relmgr.sources.pin_classify import pr_number
 from relmgr.sources.raw_log import Step, walk
 
@@ -64,7 +65,7 @@ class DatabaseFiles:
         unknown = list(dict.fromkeys(oid for _, oid in files if oid not in self._sizes))
         if unknown:
             self._sizes |= self._clone.sizes(unknown)
-        with ObjectReader(self._clone, MAX_POINTER) as reader:
+        with self._clone.objects(MAX_POINTER) as reader:
             return [self._fact(path, oid, reader) for path, oid in files]
 
     def _fact(self, path: str, oid: str, reader: ObjectReader) -> DatabaseFact:

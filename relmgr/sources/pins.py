@@ -17,7 +17,8 @@ from relmgr.errors import SourceError
 from relmgr.model.pins import PinChange, PinGap, PinHistory, PinSide, PinState, SitePin
 from relmgr.model.project import PinConfig, Project, Repository
 from relmgr.sources.ancestry import Ancestry, read_ancestry
-from relmgr.sources.git import Blob, Clone, ObjectReader
+from relmgr.sources.git import Clone
+from relmgr.sources.git_objects import Blob
 from relmgr.sources.pin_classify import abi_change, classify, link_reverts, pr_number
 from relmgr.sources.pin_sites import MAX_PIN_FILE, parse_gitlink, parse_site
 from relmgr.sources.provider import AbiReader
@@ -49,7 +50,7 @@ class SiteReader:
         self.consumer: Repository = project.repositories[pin.consumer]
         self.provider: Repository = project.repositories[pin.provider]
         self.sites = [(site, f"{self.consumer.root}/{site.path}".lstrip("/")) for site in pin.sites]
-        self.objects = ObjectReader(clone, MAX_PIN_FILE)
+        self.objects = clone.objects(MAX_PIN_FILE)
         self._parsed: dict[tuple[int, str], tuple[SitePin, ...]] = {}
 
     @property

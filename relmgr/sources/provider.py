@@ -11,7 +11,8 @@ from relmgr.errors import RelmgrError, SourceError, UserError
 from relmgr.model.abi import AbiVersion
 from relmgr.model.base import Confidence
 from relmgr.model.project import Contract, PinConfig, Project, Repository
-from relmgr.sources.git import Clone, NamedRef, ObjectReader
+from relmgr.sources.git import Clone, NamedRef
+from relmgr.sources.git_objects import ObjectReader
 from relmgr.sources.header_lines import MAX_HEADER, number_of, read_lines
 from relmgr.sources.ledger import LedgerEntry, read_ledger
 
@@ -80,7 +81,7 @@ class AbiReader:
         """Return `at` of each (repository, ref, commit), in order, asking git once for all of them."""
         if self._clone is None or self._objects is not None:
             return [self.at(*ref) for ref in refs]
-        with ObjectReader(self._clone, MAX_HEADER) as objects:
+        with self._clone.objects(MAX_HEADER) as objects:
             self._objects = objects
             try:
                 return [self.at(*ref) for ref in refs]
@@ -200,7 +201,7 @@ class AbiReader:
             return None, self._gap
         if self._objects is not None:
             return self._among(self._objects, contract, commit)
-        with ObjectReader(self._clone, MAX_HEADER) as objects:
+        with self._clone.objects(MAX_HEADER) as objects:
             return self._among(objects, contract, commit)
 
     def _among(self, objects: ObjectReader, contract: Contract, commit: str) -> tuple[HeaderText | None, str]:
