@@ -246,7 +246,9 @@ class Clone:
             if self.name_ref(ref).is_ambiguous:
                 names = " and ".join(self.name_ref(ref).readings)
                 raise SourceError(f"{ref!r} is both {names}", where=str(self.path), next_step="give the full ref name")
-            known = ", ".join(list(self.branches)[:5]) or "no branch at all"
+            if not self.branches and not self.tags:
+                raise SourceError("the repository has no commit", where=str(self.path), next_step="fetch it first")
+            known = ", ".join(list(self.branches)[:5]) or "none"
             raise SourceError(f"no ref {ref!r}", where=str(self.path), next_step=f"known branches: {known}")
         return commit
 

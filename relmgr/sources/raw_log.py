@@ -30,6 +30,8 @@ def walk(
     A merge is repeated once for each parent that it differs from, or compared with its first parent only. With `globs`
     the paths are patterns in which `*` stays within a folder.
     """
+    if not starts:
+        return
     lines = "--first-parent" if first_parent else "--full-history"
     args = ["log", "-z", "--raw", "--no-abbrev", "--no-renames", "-m", lines, _FORMAT, "--end-of-options", *starts]
     with clone.stream(*args, "--", *paths, globs=globs) as out:

@@ -125,7 +125,7 @@ def test_an_empty_repository_opens_and_has_nothing(tmp_path: Path) -> None:
     empty = new_repository(tmp_path / "none")
     clone = Clone.open(empty.path)
     assert clone.branches == {}
-    with pytest.raises(SourceError, match="no ref 'develop'"):
+    with pytest.raises(SourceError, match="has no commit"):
         clone.require("develop")
 
 

@@ -15,6 +15,7 @@ from relmgr.sources.git import Clone
 from relmgr.sources.pin_classify import pr_number
 from relmgr.sources.pins import Scope, all_refs, one_branch, pin_history, pin_state, release_branches
 from relmgr.sources.provider import AbiReader
+from relmgr.workflows.status import compatibility
 from tests.support.graph import build_graph_repository
 from tests.support.invented import Invented, invent
 from tests.support.repositories import TestRepository, new_repository
@@ -332,8 +333,9 @@ def test_a_repository_without_the_site_and_one_without_commits(pair: Invented, t
     project = pair.project(gadget=empty.path)
     clone = Clone.open(empty.path)
     assert pin_history(clone, project, project.pin(), all_refs(clone)).changes == ()
-    with pytest.raises(SourceError, match="no ref"):
+    with pytest.raises(SourceError, match="has no commit"):
         one_branch(clone, "trunk")
+    assert compatibility(project, project.pin()) == []
 
 
 def test_a_site_that_is_a_folder_or_binary_holds_no_pin(pair: Invented) -> None:
