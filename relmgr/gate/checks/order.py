@@ -12,7 +12,7 @@ from relmgr.model.snapshot import Snapshot
 from relmgr.model.times import local_date
 from relmgr.model.trains import Train
 
-Standing = Literal["landed", "open", "closed", "elsewhere", "head-not-squash", "merged-later", "unread"]
+Standing = Literal["landed", "open", "closed", "elsewhere", "head-not-squash", "merged-later", "unmerged", "unread"]
 
 
 class Waited(Noun):
@@ -72,7 +72,8 @@ def _standing(snapshot: Snapshot, dependency: Dependency) -> Standing:
     if dependency.state in ("open", "closed"):
         return "open" if dependency.state == "open" else "closed"
     if dependency.state is None:
-        return "unread"
+        # A pinned head that no branch holds is not merged, whether its pull request is open or closed.
+        return "unmerged" if dependency.pinned else "unread"
     if _is_merged(snapshot) and snapshot.merged_at and dependency.merged_at:
         return "merged-later" if dependency.merged_at > snapshot.merged_at else "landed"
     if dependency.pinned and dependency.squash and dependency.squash != dependency.head:
@@ -89,6 +90,7 @@ def _is_merged(snapshot: Snapshot) -> bool:
 _OUTCOMES: dict[Standing, Outcome] = {
     "landed": Outcome.PASSED,
     "open": Outcome.PENDING,
+    "unmerged": Outcome.PENDING,
     "closed": Outcome.FAILED,
     "elsewhere": Outcome.FAILED,
     "head-not-squash": Outcome.FAILED,
