@@ -100,7 +100,7 @@ def _by_scan(scan: ScannedFile, convention: Convention, age: RebuildState) -> di
             SolverRows(solver=name, rows=rows, stale=None if listed is None else listed.get(name, 0))
             for name, rows in sorted(scan.solvers.items())
         ),
-        "note": scan.note or ("holds no kernel of the provider's" if scan.provider_rows == 0 else ""),
+        "note": scan.note,
     }
 
 
@@ -141,7 +141,7 @@ def _scan_of(fact: DatabaseFact, scans: Sequence[ScannedFile]) -> tuple[ScannedF
     named = [scan for scan in scans if _name(scan.path) == _name(fact.path) and scan.state != "pointer"]
     sized = [scan for scan in named if not scan.content_ids and scan.size is not None and scan.size == fact.size]
     if sized:
-        return sized[0], ""
+        return sized[0].model_copy(update={"note": sized[0].note or "scan matched by name and size"}), ""
     return None, "a scan of that name was given, of another content" if named else ""
 
 

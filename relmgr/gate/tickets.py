@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from datetime import date
 
 from relmgr.gate.ticket_databases import NEEDS_WORK, built_under, judge, moves_after, open_reasons, sum_rows
 from relmgr.gate.ticket_recipe import deadline_of, effort_of, fill_recipe
@@ -222,19 +222,22 @@ def _ticket(
         deadline=deadline,
         owners=facts.owners,
         missing=missing,
-        data=_data(facts, key, state, reason, judged, deadline.day),
+        data=_data(facts.contract, key, state, _sides(reason, existing), reason, judged, deadline.day),
     )
 
 
 def _reason(facts: TicketFacts, databases: Sequence[DatedDatabase], existing: ExistingTicket | None) -> TicketReason:
-    """Return every move between the oldest content of the wrong convention and the present pin; else the last one."""
+    """Return every move from the first after the oldest content of the wrong convention; without one the last move.
+
+    A ticket that is there already keeps the moves that it was filed for.
+    """
     wanted: set[str] = set()
     for database in (one for outer in databases for one in (outer, *outer.packed_from)):
         if built_under(database, facts) != facts.convention:
             wanted |= {move.commit for move in moves_after(database, facts)}
     wanted |= set(existing.data.crossings) if existing and existing.data else set()
-    moves = [move for move in facts.moves if move.commit in wanted] or list(facts.moves[-1:])
-    crossings = tuple(_crossing(move) for move in moves)
+    first = next((index for index, move in enumerate(facts.moves) if move.commit in wanted), len(facts.moves) - 1)
+    crossings = tuple(_crossing(move) for move in facts.moves[max(first, 0) :])
     now = PinAtNumber(ref=facts.pin, number=facts.abi.number if facts.abi else None, convention=facts.convention)
     return TicketReason(old=crossings[0].old if crossings else None, new=now, crossings=crossings)
 
@@ -261,22 +264,34 @@ def _key(facts: TicketFacts, arch: str, reason: TicketReason, existing: Existing
     return TicketKey(consumer=facts.consumer, train=facts.train.name, arch=arch, crossing=first)
 
 
+def _sides(reason: TicketReason, existing: ExistingTicket | None) -> tuple[PinAtNumber | None, PinAtNumber]:
+    """Return the sides a ticket stands between. A pin that is back leaves the new side as it was filed.
+
+    Else nobody could tell any more that the pin had been elsewhere, and a withdrawn ticket would be opened again.
+    """
+    filed = existing.data if existing else None
+    if filed is None or filed.old is None:
+        return reason.old, reason.new
+    return filed.old, filed.new if reason.new.convention == filed.old.convention else reason.new
+
+
 def _data(
-    facts: TicketFacts,
+    contract: str | None,
     key: TicketKey,
     state: TicketState,
+    sides: tuple[PinAtNumber | None, PinAtNumber],
     reason: TicketReason,
     judged: Sequence[TicketDatabase],
-    day: Any,
+    day: date | None,
 ) -> TicketData:
     # Worst first, so that what must be rebuilt is never among those beyond the limit.
     ranked = sorted(judged, key=lambda d: (d.state not in NEEDS_WORK, d.path))
     return TicketData(
         key=key,
-        contract=facts.contract,
+        contract=contract,
         state=state,
-        old=reason.old,
-        new=reason.new,
+        old=sides[0],
+        new=sides[1],
         crossings=tuple(crossing.commit for crossing in reason.crossings),
         databases=tuple(
             TicketDatabaseRecord(**d.model_dump(include=set(TicketDatabaseRecord.model_fields)))

@@ -37,8 +37,8 @@ def read_scan(file: Path, convention: Convention) -> tuple[ScannedFile, ...]:
             next_step="write one with `relmgr kdb scan FILE... --format json --out SCAN.json`",
         ) from None
     judged = scan.convention == convention
-    # Without a known target every row of the provider's was counted as unknown; its own convention still tells.
-    return tuple(_scanned(one, judged, scan.convention != "unknown") for one in scan.files)
+    # Under a number without a declared convention every row was counted as unknown; its own convention still tells.
+    return tuple(_scanned(one, judged, scan.abi is None or scan.convention != "unknown") for one in scan.files)
 
 
 def scan_databases(paths: Sequence[Path], rules: ScanRules) -> tuple[ScannedFile, ...]:
