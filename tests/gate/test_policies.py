@@ -305,3 +305,40 @@ def test_a_new_policy_writes_over_nothing(tmp_path: Path) -> None:
 def test_a_strange_id_is_refused(policy_id: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no policy id"):
         new_policy(policy_id, tmp_path, None, "freeze", apply=True)
+
+
+# -- the guide for newcomers -----------------------------------------------------------------------------------------
+
+GUIDE = (Path(__file__).parents[2] / "policies" / "README.md").read_text()
+
+
+def block(language: str) -> str:
+    return GUIDE.split(f"```{language}\n")[1].split("```")[0]
+
+
+def test_the_guides_check_works() -> None:
+    from relmgr.gate import registry
+
+    all_checks()
+    names: dict[str, Any] = {}
+    imports = (
+        "from relmgr.gate.registry import Result, check\n"
+        "from relmgr.model.base import Noun, Outcome\n"
+        "from relmgr.model.snapshot import Snapshot\n"
+    )
+    try:
+        exec(imports + block("python"), names)
+        check = registry._CHECKS["label-present"]
+        found = check.function(consumer_snapshot(), check.params.model_validate({"wanted": "urgency_normal"}))
+        assert found.outcome is Outcome.PASSED
+    finally:
+        registry._CHECKS.pop("label-present", None)
+
+
+def test_the_guides_settings_and_waiver_are_accepted() -> None:
+    from relmgr.model.waiver import WaiverFile
+    from relmgr.settings import parse_toml, parse_yaml
+
+    settings = PolicySettings.model_validate(parse_toml(block("toml"), "guide")[0]["policies"])
+    load_rules(load_project().model_copy(update={"policies": settings.model_copy(update={"folders": ()})}))
+    assert len(WaiverFile.model_validate(parse_yaml(block("yaml"), "guide")[0]).waivers) == 1
