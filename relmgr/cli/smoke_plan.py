@@ -40,7 +40,7 @@ def plan(
 
     loaded = the_project(project, repos)
     chosen = check_selection(dtypes, directions, layouts, main_forms=main_forms, mismatches=not matching_only)
-    options = SmokeOptions(backend=backend, arch=arch, selection=chosen, launch_mismatches=launch_mismatches)
-    document, choice = plan_smoke(loaded, named_pin(loaded, pin_name), abi, options)
+    options = SmokeOptions(arch=arch, selection=chosen, launch_mismatches=launch_mismatches)
+    document, choice = plan_smoke(loaded, named_pin(loaded, pin_name), backend, abi, options)
     view = matrices(document.cells)
     emit(document, template="smoke/plan", format_=format_, out=out, quiet=quiet, choice=choice, **view)

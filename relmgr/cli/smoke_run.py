@@ -66,27 +66,31 @@ def run(
     Ends with 1 for a wrong result or a mismatch that was not caught, with 3 when the device gave no answer. Reports are
     signed when a key is given here, or a secret stands in the environment variable that the project names.
     """
+    from relmgr.smoke.start import start_workers
+
+    # First of all, so that devices open while the rest of the program is read.
+    with start_workers(backend, workers) as started:
+        from relmgr.smoke.plan import check_selection
+        from relmgr.workflows.locate import named_pin
+        from relmgr.workflows.smoke import SmokeOptions, bind_report, run_smoke, run_view, sign_run
+
+        loaded = the_project(project, repos)
+        pin = named_pin(loaded, pin_name)
+        options = SmokeOptions(
+            arch=arch,
+            selection=check_selection(dtypes, directions, layouts, main_forms=main_forms, mismatches=not matching_only),
+            launch_mismatches=launch_mismatches,
+            limit=limit,
+            journal=resume,
+        )
+        progress = _Progress(quiet or not sys.stderr.isatty())
+        binding = bind_report(loaded, pin, abi, ref, pinned, head)
+        done = run_smoke(started, loaded, pin, binding, options, progress)
     from relmgr.render.engine import render, to_json
     from relmgr.render.junit import render_junit
-    from relmgr.smoke.plan import check_selection
     from relmgr.smoke.report import failed_by_environment
-    from relmgr.smoke.run import RunSettings
-    from relmgr.workflows.locate import named_pin
-    from relmgr.workflows.smoke import SmokeOptions, bind_report, run_smoke, run_view, sign_run
 
-    loaded = the_project(project, repos)
-    pin = named_pin(loaded, pin_name)
-    options = SmokeOptions(
-        backend=backend,
-        arch=arch,
-        selection=check_selection(dtypes, directions, layouts, main_forms=main_forms, mismatches=not matching_only),
-        launch_mismatches=launch_mismatches,
-        settings=RunSettings(workers=workers, spares=workers if launch_mismatches else 0, limit=limit),
-        journal=resume,
-    )
-    progress = _Progress(quiet or not sys.stderr.isatty())
-    binding = bind_report(loaded, pin, abi, ref, pinned, head)
-    done = sign_run(loaded, run_smoke(loaded, pin, binding, options, progress), sign_key)
+    done = sign_run(loaded, done, sign_key)
     if json_file is not None:
         write_text(json_file, to_json(done.report))
     if junit is not None:

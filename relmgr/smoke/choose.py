@@ -5,10 +5,14 @@ from __future__ import annotations
 import importlib.util
 import platform
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from relmgr.errors import UserError
-from relmgr.model.kernargs import Packing
-from relmgr.model.smoke import BackendName, DeviceInfo, RuntimeKind
+
+if TYPE_CHECKING:
+    # Workers are started with this module alone, before the nouns are imported.
+    from relmgr.model.kernargs import Packing
+    from relmgr.model.smoke import BackendName, DeviceInfo, RuntimeKind
 
 _AMD_DEVICE = "/dev/kfd"
 _NVIDIA_DEVICES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")

@@ -84,7 +84,7 @@ class _Worker:
 class Pool:
     """At most `size` workers at work, and `spares` started ones in reserve while jobs are left."""
 
-    def __init__(self, backend: str, *, size: int = 2, spares: int = 0, open_device: bool = True) -> None:
+    def __init__(self, backend: str, *, size: int = 2, spares: int = 2, open_device: bool = True) -> None:
         self.backend, self.size, self.spares = backend, max(1, size), spares
         self.arguments = [backend] if open_device else [backend, NO_DEVICE]
         self.selector = selectors.DefaultSelector()
@@ -96,13 +96,16 @@ class Pool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for worker in [*self.idle, *self.busy]:
+        workers = [*self.idle, *self.busy]
+        for worker in workers:
+            _kill(worker.process)
+        for worker in workers:
             self._end(worker)
         self.selector.close()
 
-    def warm(self, workers: int) -> None:
-        """Start workers and have them open their device, without waiting for it."""
-        for _ in range(workers):
+    def warm(self) -> None:
+        """Start the first workers, without waiting: they open their device while the rest is made ready."""
+        for _ in range(self.size):
             self._start()
 
     def ask(self, job: dict[str, Any], seconds: float) -> Ending:
@@ -115,7 +118,7 @@ class Pool:
         while waiting or self.busy:
             while waiting and len(self.busy) < self.size:
                 self._give(self._take(), waiting.popleft())
-            self._refill(len(waiting))
+            self._refill(waiting)
             yield from self._wait()
 
     def _take(self) -> _Worker:
@@ -124,8 +127,9 @@ class Pool:
         # The one that started first is the likeliest to be ready.
         return self.idle.pop(0)
 
-    def _refill(self, waiting: int) -> None:
-        wanted = min(self.spares, waiting)
+    def _refill(self, waiting: Iterable[Task]) -> None:
+        # Reserves are for tasks whose worker goes afterwards: opening a device costs the others time.
+        wanted = min(self.spares, sum(task.exclusive for task in waiting))
         while len(self.idle) < wanted and self.stillborn < MAX_STILLBORN:
             self._start()
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from relmgr.errors import SourceError, UserError
 from relmgr.model.base import Noun
 from relmgr.model.code_object import CodeObject, Kernel, UnreadableCodeObject
 from relmgr.model.kernargs import PackedArguments, TensorShape
-from relmgr.model.smoke import BackendName, CellResult, DeviceInfo, SmokeCell, SmokePlan
+from relmgr.model.smoke import CellResult, DeviceInfo, SmokeCell, SmokePlan
 from relmgr.model.smoke_report import CaseOutcome, SmokeCase
 from relmgr.smoke.cache import cache_key, read_cached, write_cached
 from relmgr.smoke.kernargs import pack_arguments
@@ -30,28 +29,12 @@ ReadBinary = Callable[[bytes], CodeObject]
 OnResult = Callable[[CellResult], None]
 
 
-class RunSettings(Noun):
-    """`workers` at work at once, `spares` in reserve where launches may end their process, `limit` seconds a launch."""
-
-    workers: int = 2
-    spares: int = 2
-    limit: float = 10.0
-
-
 class Build(Noun):
     """The kernels of a plan as one binary module, and how each takes its arguments by that binary."""
 
     binary: bytes
     kernels: dict[str, Kernel]
     cached: bool
-
-
-@contextmanager
-def opened(backend: BackendName, settings: RunSettings, *, device: bool = True) -> Iterator[Pool]:
-    """Start the first workers of a back end: they open their device while the rest is made ready."""
-    with Pool(backend, size=settings.workers, spares=settings.spares, open_device=device) as pool:
-        pool.warm(settings.workers)
-        yield pool
 
 
 def describe(pool: Pool) -> DeviceInfo:
@@ -89,9 +72,12 @@ def build_kernels(pool: Pool, plan: SmokePlan, arch: str, tools: str, read_binar
 
 
 def run_plan(
-    pool: Pool, plan: SmokePlan, build: Build, settings: RunSettings, on_result: OnResult = lambda result: None
+    pool: Pool, plan: SmokePlan, build: Build, limit: float = 10.0, on_result: OnResult = lambda result: None
 ) -> tuple[CellResult, ...]:
-    """Return the results of all cells, in the plan's order; `on_result` is told each as it comes."""
+    """Return the results of all cells, in the plan's order; `on_result` is told each as it comes.
+
+    `limit` in seconds is for one launch.
+    """
     results: dict[str, CellResult] = {}
 
     def told(cell: SmokeCell, case: SmokeCase) -> None:
@@ -106,7 +92,7 @@ def run_plan(
             packed, gate = gate_cell(cell, build.kernels)
             if gate.static == "same" or (plan.launch_mismatches and not cell.matching):
                 gates[cell.key] = (cell, gate)
-                tasks.append(_task(cell, packed, str(module), settings))
+                tasks.append(case_task(cell, packed, str(module), limit))
             else:
                 told(cell, _refused(cell, gate))
         # The dangerous ones first: their processes end while the others are at work.
@@ -152,7 +138,8 @@ def _kernels(binary: bytes, read_binary: ReadBinary) -> dict[str, Kernel]:
         raise SourceError(f"the compiled module cannot be read: {error.what}", next_step="report this") from None
 
 
-def _task(cell: SmokeCell, packed: PackedArguments, module: str, settings: RunSettings) -> Task:
+def case_task(cell: SmokeCell, packed: PackedArguments, module: str, limit: float) -> Task:
+    """Return the job that launches a cell, on data of its own; `limit` in seconds."""
     problem = problem_of(cell, cell.kernel.tensors)
     job = {
         "do": "case",
@@ -165,9 +152,9 @@ def _task(cell: SmokeCell, packed: PackedArguments, module: str, settings: RunSe
         "blocks": -(-problem.threads() // BLOCK),
         "block": BLOCK,
         "seed": secrets.randbits(48),
-        "limit": settings.limit,
+        "limit": limit,
     }
-    return Task(job, exclusive=not cell.matching, limit=settings.limit)
+    return Task(job, exclusive=not cell.matching, limit=limit)
 
 
 def _refused(cell: SmokeCell, gate: GateAnswer) -> SmokeCase:

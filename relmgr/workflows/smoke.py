@@ -21,8 +21,9 @@ from relmgr.smoke.layouts import read_module
 from relmgr.smoke.plan import Selection, plan_matrix
 from relmgr.smoke.pool import Pool
 from relmgr.smoke.report import Binding, make_report
-from relmgr.smoke.run import RunSettings, build_kernels, describe, opened, run_plan
+from relmgr.smoke.run import build_kernels, describe, run_plan
 from relmgr.smoke.signing import sign_with_key, sign_with_secret
+from relmgr.smoke.start import Started
 from relmgr.sources.code_object import read_amdgpu
 from relmgr.sources.cubin import read_cuda
 from relmgr.sources.elf import MACHINE_CUDA, read_elf
@@ -30,19 +31,20 @@ from relmgr.workflows.locate import consumer_clone, default_ref
 
 
 class SmokeOptions(Noun):
-    """How to run: `backend` as asked, `arch` that the device must be, `journal` of a run to take up again."""
+    """What to run: `arch` that the device must be, `limit` seconds a launch, `journal` of a run to take up again."""
 
-    backend: str = "auto"
     arch: str | None = None
     selection: Selection = Selection()
     launch_mismatches: bool = False
-    settings: RunSettings = RunSettings()
+    limit: float = 10.0
     journal: Path | None = None
 
 
-def plan_smoke(project: Project, pin: PinConfig, abi: int | None, options: SmokeOptions) -> tuple[SmokePlan, str]:
+def plan_smoke(
+    project: Project, pin: PinConfig, asked: str, abi: int | None, options: SmokeOptions
+) -> tuple[SmokePlan, str]:
     """Return the matrix for the back end that would be taken, and why that one; opens no device."""
-    backend, choice = choose_backend(options.backend)
+    backend, choice = choose_backend(asked)
     number = number_under_test(project, pin, abi)
     conventions = project.contracts[pin.contract].conventions if pin.contract else {}
     plan = plan_matrix(
@@ -59,6 +61,7 @@ def plan_smoke(project: Project, pin: PinConfig, abi: int | None, options: Smoke
 
 
 def run_smoke(
+    started: Started,
     project: Project,
     pin: PinConfig,
     binding: Binding,
@@ -66,29 +69,27 @@ def run_smoke(
     on_result: Callable[[CellResult, int], None] = lambda result, total: None,
 ) -> SmokeRun:
     """Build the kernels, launch the matrix, and return the unsigned report with its results."""
-    begun = time.monotonic()
-    backend, choice = choose_backend(options.backend)
-    with opened(backend, options.settings) as pool:
-        info = _describe(pool, options.arch)
-        plan = _plan(project, pin, binding, options, info)
-        build = build_kernels(pool, plan, info.arch, info.toolchain, read_binary)
-        journal = Journal(options.journal, info, binding) if options.journal else None
-        done = journal.finished(plan) if journal else {}
+    pool = started.pool
+    info = _describe(pool, options.arch)
+    plan = _plan(project, pin, binding, options, info)
+    build = build_kernels(pool, plan, info.arch, info.toolchain, read_binary)
+    journal = Journal(options.journal, info, binding) if options.journal else None
+    done = journal.finished(plan) if journal else {}
 
-        def told(result: CellResult) -> None:
-            if journal:
-                journal.add(result)
-            on_result(result, len(plan.cells))
+    def told(result: CellResult) -> None:
+        if journal:
+            journal.add(result)
+        on_result(result, len(plan.cells))
 
-        rest = plan.model_copy(update={"cells": tuple(cell for cell in plan.cells if cell.key not in done)})
-        done |= {result.cell.key: result for result in run_plan(pool, rest, build, options.settings, told)}
+    rest = plan.model_copy(update={"cells": tuple(cell for cell in plan.cells if cell.key not in done)})
+    done |= {result.cell.key: result for result in run_plan(pool, rest, build, options.limit, told)}
     results = tuple(done[cell.key] for cell in plan.cells)
     return SmokeRun(
         report=make_report(info, binding, results, datetime.now(timezone.utc).replace(microsecond=0)),
         results=results,
         left_out=plan.left_out,
-        choice=choice,
-        seconds=round(time.monotonic() - begun, 3),
+        choice=started.choice,
+        seconds=round(time.monotonic() - started.at, 3),
         compile_cached=build.cached,
     )
 

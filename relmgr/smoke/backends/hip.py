@@ -50,8 +50,7 @@ class Hip(Device):
             raise Unavailable("HIP finds no device", "run on a machine with an AMD GPU, or use --backend cuda or cpu")
         self._call("hipSetDevice", 0)
         self.stream = self._call("hipStreamCreate")
-        properties = self.hip.hipDeviceProp_t()
-        self._call("hipGetDeviceProperties", properties, 0)
+        properties = self._properties()
         double, runtime = _test_double()
         return {
             "backend": "hip",
@@ -131,6 +130,15 @@ class Hip(Device):
             time.sleep(0.0002)
         if int(code):
             raise launch_failure(int(code), _name(code), at_launch=False)
+
+    def _properties(self) -> Any:
+        """Return the device's properties; hip-python before 10 fills an object that it is given."""
+        try:
+            return self._call("hipGetDeviceProperties", 0)
+        except TypeError:
+            properties = self.hip.hipDeviceProp_t()
+            self._call("hipGetDeviceProperties", properties, 0)
+            return properties
 
     def _open(self, name: str) -> Any:
         """Make the first call; whatever fails in it means that there is nothing to work with."""
