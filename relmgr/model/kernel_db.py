@@ -206,3 +206,46 @@ class KdbDiff(Noun):
     signature_changed: tuple[SignatureChange, ...]
     more: dict[str, int] = Field(default={})
     findings: tuple[DiffFinding, ...] = ()
+
+
+class PrunePlan(Noun):
+    """What a prune takes out of `path`, and with `applied` what came of it. Sizes in bytes.
+
+    `kept_for_trouble` lists rows that stay although they could not be judged: only rows known to be stale are removed.
+    """
+
+    path: str
+    out: str
+    abi: int
+    convention: str
+    swap: bool
+    applied: bool
+    rows: int
+    removed: int
+    remaining: int
+    removed_by_solver: dict[str, int]
+    kept_for_trouble: tuple[ScanFinding, ...]
+    size_before: int
+    size_after: int | None = None
+    kept_old: str | None = Field(default=None, description="where the database as it was lies after a swap")
+    verified: bool = False
+
+
+class ExtractedObject(Noun):
+    """One code object, to be written or written to `path`."""
+
+    id: int
+    kernel_name: str
+    target: str | None
+    bytes: int
+    path: str
+    error: str | None = None
+
+
+class Extract(Noun):
+    """The code objects taken out of a database; nothing is written unless `applied`."""
+
+    database: str
+    applied: bool
+    objects: tuple[ExtractedObject, ...]
+    more: int = 0

@@ -84,15 +84,19 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
+def is_packed(path: Path) -> bool:
+    """Tell whether a file's bytes are bz2. Raises `SourceError`."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(BZ2_MAGIC)) == BZ2_MAGIC
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror}", where=str(path)) from None
+
+
 @contextmanager
 def unpacked(path: Path, limit: int = MAX_UNPACKED_BYTES) -> Iterator[Path]:
     """Yield `path` itself, or, when its bytes are bz2, a temporary file with its content (at most `limit` bytes)."""
-    try:
-        with path.open("rb") as file:
-            packed = file.read(len(BZ2_MAGIC)) == BZ2_MAGIC
-    except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    if not packed:
+    if not is_packed(path):
         yield path
         return
     with TemporaryDirectory(prefix="relmgr-") as folder:

@@ -33,7 +33,7 @@ class ScanRules:
 
     `symbol` is the pattern of the provider's kernel symbols, which are also the beginnings of its rows' kernel names;
     `convention` is that of the target ABI, None without a target. `verify` checks every object's md5; `deep` reads all
-    rows, not only those named like the provider's.
+    rows, not only those named like the provider's. At most `most_stale_rows` of a file are listed, all are counted.
     """
 
     symbol: str | None
@@ -42,6 +42,7 @@ class ScanRules:
     verify: bool = True
     deep: bool = False
     jobs: int = 1
+    most_stale_rows: int = MAX_STALE_ROWS
 
 
 class _Reading(NamedTuple):
@@ -172,7 +173,7 @@ class _Scan:
             self.unknown += 1
         elif target is not None and target != reading.convention:
             self.stale += 1
-            if len(self.stale_rows) < MAX_STALE_ROWS:
+            if len(self.stale_rows) < self.rules.most_stale_rows:
                 self.stale_rows.append(
                     StaleRow(
                         id=row.id,

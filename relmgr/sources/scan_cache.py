@@ -49,7 +49,12 @@ def scan_cached(path: Path, rules: ScanRules, progress: Progress | None = None) 
 def scan_key(sha256: str, path: Path, rules: ScanRules) -> str:
     """Return the name of a cache entry: everything that the result depends on. `jobs` is not of it."""
     parts = [_FORMAT, __version__, sha256, path.name, rules.symbol or "", rules.convention or ""]
-    parts += ["verify" if rules.verify else "fast", "deep" if rules.deep else "named", json.dumps(dict(rules.solvers))]
+    parts += [
+        "verify" if rules.verify else "fast",
+        "deep" if rules.deep else "named",
+        json.dumps(dict(rules.solvers)),
+        str(rules.most_stale_rows),
+    ]
     return join_key(parts)
 
 

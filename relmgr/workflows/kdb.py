@@ -1,4 +1,4 @@
-"""`relmgr kdb`: scan, diff, tuning, prune, extract."""
+"""`relmgr kdb scan`, and what its sisters share: the target ABI and the rules of a scan."""
 
 from __future__ import annotations
 

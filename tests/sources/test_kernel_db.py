@@ -431,11 +431,10 @@ def test_a_writer_is_not_kept_waiting(tmp_path: Path) -> None:
 def test_rows_without_number_are_bounded_in_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from relmgr.sources import kernel_db
 
-    monkeypatch.setattr(kernel_db, "MAX_STALE_ROWS", 2)
     monkeypatch.setattr(kernel_db, "MAX_FINDINGS", 2)
     rows = [fwd_row("descriptor32", in_h=i) for i in range(4)]
     rows += [replace(fwd_row("bare", in_h=9 + i), kernel_hash="") for i in range(4)]
-    scan = scan_file(write_database(tmp_path / "gfx90a68.kdb", rows), ABI6)
+    scan = scan_file(write_database(tmp_path / "gfx90a68.kdb", rows), replace(ABI6, most_stale_rows=2))
     assert (scan.stale, len(scan.stale_rows), scan.corrupt) == (4, 2, 4)
     assert [why for _, why in whys(scan, "more-rows")] == [
         "2 more rows with findings are not listed",
