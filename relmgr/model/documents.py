@@ -18,12 +18,14 @@ DOCUMENTS: dict[str, str] = {
     "snapshot": "relmgr.model.snapshot:Snapshot",
     "policy": "relmgr.model.policy:Policy",
     "waivers": "relmgr.model.waiver:WaiverFile",
+    "kdb-ticket": "relmgr.model.ticket:Tickets",
+    "kdb-ticket-data": "relmgr.model.ticket:TicketData",
     "status": "relmgr.model.status:Status",
     "status-releases": "relmgr.model.audit:ReleaseRow[]",
 }
 
 # Documents that people write, or that are read back: their schema says what is accepted.
-INPUTS = frozenset({"project", "snapshot", "policy", "waivers"})
+INPUTS = frozenset({"project", "snapshot", "policy", "waivers", "kdb-ticket-data"})
 
 
 def document_schema(name: str) -> dict[str, Any]:
