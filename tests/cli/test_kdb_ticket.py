@@ -21,6 +21,7 @@ from relmgr.render.engine import to_json
 from relmgr.resources import shipped
 from relmgr.settings import load_project
 from relmgr.sources.kernel_db import ScanRules, scan_file
+from relmgr.sources.ticket_files import read_scan
 from tests.support.databases import KernelRow, fwd_row, other_row, write_database, wrw_row
 from tests.support.graph import build_graph_repository
 from tests.support.repositories import TestRepository, new_repository
@@ -275,6 +276,15 @@ def test_a_scan_for_another_number_is_counted_anew(run: Any, small: Small, tmp_p
     (found,) = run(*small.args, "--at", "2022-09-21", "--scan", file).document["tickets"]
     assert found["rows"]["stale"] == 3
     assert found["rows"]["solvers"][0]["stale"] is None
+
+
+def test_rows_that_a_scan_could_not_read_are_kept(tmp_path: Path, small: Small) -> None:
+    file = write_scan(small.database("bare"), tmp_path / "scan.json", None)
+    document = json.loads(file.read_text())
+    # A deep scan also counts unreadable rows that are nobody's by name.
+    document["files"][0]["unknown"] = 2
+    file.write_text(json.dumps(document))
+    assert [scan.unknown for scan in read_scan(file, "bare-pointer")] == [2]
 
 
 def test_a_file_that_is_no_scan_is_the_callers_mistake(run: Any, small: Small, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from relmgr.gate.ticket_recipe import deadline_of
 from relmgr.gate.tickets import (
+    close_ticket,
     evaluate_tickets,
     gate_tickets,
     needed_archs,
@@ -84,6 +85,8 @@ def test_k5_archs_that_share_a_beginning_are_two_tickets() -> None:
     assert [ticket.arch for ticket in tickets_for(facts)] == ["gfx90", "gfx90a"]
     again = ticket_facts(*facts.databases, existing=(filed(ticket_facts(facts.databases[0])),))
     assert [(t.arch, t.action) for t in written(again).tickets] == [("gfx90", "keep"), ("gfx90a", "file")]
+    other = ticket_facts(*facts.databases, existing=(filed(ticket_facts(facts.databases[1])),))
+    assert [(t.arch, t.action) for t in written(other).tickets] == [("gfx90", "file"), ("gfx90a", "keep")]
 
 
 def test_changed_since_the_crossing_asks_for_a_scan_in_the_crossings_own_train() -> None:
@@ -215,6 +218,13 @@ def test_a_second_crossing_joins_the_ticket_of_the_first() -> None:
     assert [c.commit[0] for c in ticket.reason.crossings] == ["a", "b", "d"]
 
 
+def test_a_ticket_filed_for_a_pull_requests_head_keeps_its_key_after_the_squash() -> None:
+    early = filed(ticket_facts(database("gfx908", "gfx908", after=("f",)), moves=(move("f", 41, 50, day=3),)))
+    ticket = only(ticket_facts(OLD, existing=(early,)))
+    assert ticket.key.endswith("f" * 40)
+    assert ([c.commit[0] for c in ticket.reason.crossings], ticket.action) == (["a"], "update")
+
+
 def test_several_crossings_without_a_ticket_make_one() -> None:
     moves = (CROSSED, move("b", 50, 41, day=12), move("d", 41, 50, day=14))
     facts = ticket_facts(database("gfx908", "gfx908", after=("a", "b", "d")), moves=moves)
@@ -287,6 +297,12 @@ def test_not_withdrawn_while_a_database_was_rebuilt_for_the_reverted_convention(
     ticket = only(ticket_facts(rebuilt, number=41, moves=moves, existing=(filed(ticket_facts(OLD)),)))
     assert (ticket.state, ticket.action) == ("open", "update")
     assert ticket.missing == ("kernels/gfx908.kdb: older than the crossing, not scanned",)
+
+
+def test_a_ticket_between_two_pins_of_one_convention_is_not_withdrawn() -> None:
+    data = only(ticket_facts(OLD)).data
+    same = data.model_copy(update={"old": data.new})
+    assert close_ticket(only(ticket_facts(NEW)).databases, "bare-pointer", same)[0] == "open"
 
 
 def test_an_unknown_convention_closes_nothing() -> None:
