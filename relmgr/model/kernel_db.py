@@ -249,3 +249,40 @@ class Extract(Noun):
     applied: bool
     objects: tuple[ExtractedObject, ...]
     more: int = 0
+
+
+class TuningEntry(Noun):
+    """One entry that names a removed or disabled solver; `at` is its line (text) or row id (SQLite)."""
+
+    at: int
+    key: str
+    solver: str
+
+
+class TuningFile(Noun):
+    """What a find-db or perf-db holds. Counts are None where it could not be read.
+
+    `entries` are the problems of a find-db (one a line) or the rows of a perf-db; `mlir_entries` those that name a
+    solver of the provider's. `solvers` counts every naming of a solver.
+    """
+
+    path: str
+    kind: DatabaseKind
+    arch: str | None
+    cu_count: int | None
+    state: Literal["ok", "pointer", "unreadable"]
+    pointer: Pointer | None = None
+    entries: int | None = None
+    mlir_entries: int | None = None
+    mlir_solvers: dict[str, int] = Field(default={})
+    solvers: dict[str, int] = Field(default={})
+    removed: dict[str, int] = Field(default={}, description="entries by removed or disabled solver")
+    removed_entries: tuple[TuningEntry, ...] = Field(default=(), description="the first of them")
+    not_understood: int = 0
+    findings: tuple[str, ...] = ()
+
+
+class TuningScan(Noun):
+    """Find-dbs and perf-dbs: whether they can lead to the provider's kernels, and to solvers that are gone."""
+
+    files: tuple[TuningFile, ...]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import IO
 
 from relmgr.errors import SourceError, UserError
 from relmgr.model.kernel_db import DatabaseKind, Pointer
@@ -120,24 +121,29 @@ def _unpack(path: Path, target: Path, limit: int) -> None:
 
 
 def read_bz2(path: Path) -> Iterator[bytes]:
-    """Yield the content of a bz2 file, of one stream or several, in pieces of at most 1 MiB.
+    """Yield the content of a bz2 file as `unpack_stream` does."""
+    with path.open("rb") as file:
+        yield from unpack_stream(file, str(path))
+
+
+def unpack_stream(file: IO[bytes], where: str) -> Iterator[bytes]:
+    """Yield the content of bz2 data, of one stream or several, in pieces of at most 1 MiB.
 
     Raises `SourceError` for corrupt or truncated data, and for bytes after the end that are no stream.
     """
-    with path.open("rb") as file:
-        reader, data = bz2.BZ2Decompressor(), b""
-        while True:
-            if reader.eof:
-                data = reader.unused_data or file.read(_CHUNK)
-                if not data:
-                    return
-                reader = bz2.BZ2Decompressor()
-            elif reader.needs_input:
-                data = file.read(_CHUNK)
-                if not data:
-                    raise SourceError("truncated: the bz2 data end in the middle", where=str(path))
-            try:
-                yield reader.decompress(data, _CHUNK)
-            except OSError:
-                raise SourceError("corrupt bz2 data", where=str(path)) from None
-            data = b""
+    reader, data = bz2.BZ2Decompressor(), b""
+    while True:
+        if reader.eof:
+            data = reader.unused_data or file.read(_CHUNK)
+            if not data:
+                return
+            reader = bz2.BZ2Decompressor()
+        elif reader.needs_input:
+            data = file.read(_CHUNK)
+            if not data:
+                raise SourceError("truncated: the bz2 data end in the middle", where=where)
+        try:
+            yield reader.decompress(data, _CHUNK)
+        except OSError:
+            raise SourceError("corrupt bz2 data", where=where) from None
+        data = b""
