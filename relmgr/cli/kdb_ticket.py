@@ -62,7 +62,7 @@ def ticket(
     loaded = the_project(project, repos)
     given = TicketInputs(scans, databases, existing, fill, ref)
     document = regeneration_tickets(
-        loaded, named_pin(loaded, pin_name), calendar_of(calendar), train, instant(at, loaded), given
+        loaded, named_pin(loaded, pin_name), calendar_of(calendar or loaded.trains), train, instant(at, loaded), given
     )
     emit(document, template="kdb/ticket", format_=format_, out=out, quiet=quiet)
     if out_dir is not None:
