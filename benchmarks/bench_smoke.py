@@ -108,15 +108,21 @@ def compare(asked: str, repeat: int) -> None:
             build = build_kernels(pool, plan, info.arch, info.toolchain, read_binary)
         module, jobs = Path(folder) / "module", Path(folder) / "jobs.json"
         module.write_bytes(build.binary)
+        rounded = info.runtime != "cuda"
         packed = [(cell, gate_cell(cell, build.kernels)[0]) for cell in plan.cells]
-        jobs.write_text(json.dumps([case_task(cell, one, str(module), 10.0).job for cell, one in packed]))
+        jobs.write_text(
+            json.dumps([case_task(cell, one, str(module), 10.0, rounded=rounded).job for cell, one in packed])
+        )
         this = [sys.executable, __file__, "--backend", backend]
         relmgr = [sys.executable, "-m", "relmgr", "smoke", "run", "--backend", backend]
         commands = {
             "floor: 64 cells, one process": [*this, "--child", "floor", "--jobs", str(jobs)],
             "relmgr smoke run, 64 cells": [*relmgr, "--main-forms", "--matching-only", "--quiet"],
+            "the same with one worker": [*relmgr, "--main-forms", "--matching-only", "--quiet", "--workers", "1"],
             f"the same with {FAULTS} faults, through the pool": [*this, "--child", "faults"],
         }
+        with tempfile.TemporaryDirectory() as empty:
+            cold = timed(commands["relmgr smoke run, 64 cells"], XDG_CACHE_HOME=empty, CUDA_CACHE_PATH=empty)
         for command in commands.values():
             timed(command)
         times = {name: [] for name in commands}
@@ -137,16 +143,19 @@ def compare(asked: str, repeat: int) -> None:
     for name, values in times.items():
         spread = f"{min(values):.2f} to {max(values):.2f}"
         print(f"{statistics.median(values):6.2f} s  {name}  ({spread})")
-    floor, run, faults = (statistics.median(values) for values in times.values())
+    floor, run, _, faults = (statistics.median(values) for values in times.values())
+    print(f"{cold:6.2f} s  relmgr smoke run, 64 cells, empty compile cache (once)")
     print(f"{run / floor:6.2f}    run / floor (bound 1.5)")
     print(f"{faults / run:6.2f}    with {FAULTS} faults / run (bound 4)")
     print(f"{1000 * gate:6.3f} ms static gate a cell, packing included (bound 1)")
     print(f"{1000 * reading:6.3f} ms to read one kernel's layout")
 
 
-def timed(command: list[str]) -> float:
+def timed(command: list[str], **variables: str) -> float:
     """Return the seconds a command takes; it must end well."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    environment = (
+        os.environ | variables | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    )
     begun = time.perf_counter()
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     seconds = time.perf_counter() - begun

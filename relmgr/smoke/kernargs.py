@@ -2,7 +2,8 @@
 
 Two packings exist because two kinds of runtime do. `miopen` is what MIOpen hands to AMD's: always a struct of four
 tensors, also for kernels of three, and 48 zero bytes for hidden arguments after it. `exact` ends with the last explicit
-argument, rounded up to 8 bytes: CUDA refuses a buffer that is longer than the kernel's parameters.
+argument, rounded up to 8 bytes: CUDA refuses a buffer that is longer than the kernel's parameters, and is handed this
+one without the rounding.
 """
 
 from __future__ import annotations
@@ -37,24 +38,27 @@ def pack_arguments(
         return _miopen(layout, shapes)
     template, pointers = _tensors(layout, shapes)
     fields = tuple(argument_fields(layout))
-    end = _round_up(fields[-1].offset + fields[-1].size)
-    template = template[:end]
+    end = fields[-1].offset + fields[-1].size
     if packing == "padded":
         if length is None or length < end:
             raise ValueError(f"padding {end} bytes to {length}")
-        slots = range(end, length, POINTER_BYTES)
-        extra = [PointerSlot(offset=at, tensor=at // POINTER_BYTES % layout.tensors) for at in slots]
-        template, pointers = template.ljust(_round_up(length), b"\0"), [*pointers, *extra]
+        slots = range(_round_up(end), length, POINTER_BYTES)
+        added = [PointerSlot(offset=at, tensor=at // POINTER_BYTES % layout.tensors) for at in slots]
+        fields = (
+            *fields,
+            *(KernelArgument(offset=at.offset, size=POINTER_BYTES, kind="global_buffer") for at in added),
+        )
+        pointers, end = [*pointers, *added], length
     elif length is not None:
-        template = template[: _round_up(length)]
-        pointers = [slot for slot in pointers if slot.offset + POINTER_BYTES <= len(template)]
-        fields = tuple(field for field in fields if field.offset + field.size <= len(template))
+        end = min(end, length)
+    whole = _round_up(end)
     return PackedArguments(
         layout=layout,
         packing=packing,
-        template=template,
-        pointers=tuple(pointers),
-        fields=_with_pointers(fields, pointers),
+        template=template[:whole].ljust(whole, b"\0"),
+        pointers=tuple(slot for slot in pointers if slot.offset + POINTER_BYTES <= whole),
+        fields=tuple(field for field in fields if field.offset + field.size <= whole),
+        rounding=whole - end,
     )
 
 
@@ -120,13 +124,6 @@ def _tensors(layout: ArgumentLayout, shapes: Sequence[TensorShape]) -> tuple[byt
         indexes = _INDEXES[layout.index_bits or 0].pack(0, *shape.sizes, *shape.strides)
         template += (bytes(2 * POINTER_BYTES) + indexes).ljust(stride, b"\0")
     return bytes(template), pointers
-
-
-def _with_pointers(fields: tuple[KernelArgument, ...], pointers: list[PointerSlot]) -> tuple[KernelArgument, ...]:
-    """Return `fields` with those that padding added: each is a pointer."""
-    end = max((field.offset + field.size for field in fields), default=0)
-    added = (slot.offset for slot in pointers if slot.offset >= end)
-    return (*fields, *(KernelArgument(offset=at, size=POINTER_BYTES, kind="global_buffer") for at in added))
 
 
 def _round_up(length: int) -> int:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,13 +76,17 @@ class _Worker:
     pending: bytearray = field(default_factory=bytearray)
     task: Task | None = None
     phase: Phase = "start"
+    served: bool = False
     trouble: dict[str, Any] | None = None
     begun: float = 0.0
     deadline: float = 0.0
 
 
 class Pool:
-    """At most `size` workers at work, and `spares` started ones in reserve while jobs are left."""
+    """`size` workers that go on from task to task, and as many as `spares` beside them, each for one exclusive task.
+
+    While exclusive tasks are left, up to `spares` more stand ready with their device open.
+    """
 
     def __init__(self, backend: str, *, size: int = 2, spares: int = 2, open_device: bool = True) -> None:
         self.backend, self.size, self.spares = backend, max(1, size), spares
@@ -90,6 +94,7 @@ class Pool:
         self.selector = selectors.DefaultSelector()
         self.idle: list[_Worker] = []
         self.busy: list[_Worker] = []
+        self.ending: list[subprocess.Popen[bytes]] = []
         self.replaced = self.stillborn = 0
 
     def __enter__(self) -> Pool:
@@ -101,6 +106,8 @@ class Pool:
             _kill(worker.process)
         for worker in workers:
             self._end(worker)
+        for process in self.ending:
+            process.wait()
         self.selector.close()
 
     def warm(self) -> None:
@@ -113,24 +120,32 @@ class Pool:
         return next(self.run([Task(job, limit=seconds)]))
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Ending]:
-        """Do all `tasks`; yield each one's ending as it comes. Several run at once, in the order given."""
-        waiting = deque(tasks)
-        while waiting or self.busy:
-            while waiting and len(self.busy) < self.size:
-                self._give(self._take(), waiting.popleft())
-            self._refill(waiting)
+        """Do all `tasks`, several at once; yield each one's ending as it comes."""
+        shared: deque[Task] = deque()
+        alone: deque[Task] = deque()
+        for task in tasks:
+            (alone if task.exclusive else shared).append(task)
+        lanes = self.spares or self.size
+        while shared or alone or self.busy:
+            at_work = Counter(worker.task.exclusive for worker in self.busy if worker.task)
+            for _ in range(min(len(shared), self.size - at_work[False])):
+                self._give(self._take(fresh=False), shared.popleft())
+            for _ in range(min(len(alone), lanes - at_work[True])):
+                self._give(self._take(fresh=True), alone.popleft())
+            self._refill(len(alone))
             yield from self._wait()
 
-    def _take(self) -> _Worker:
+    def _take(self, *, fresh: bool) -> _Worker:
+        """Return an idle worker, the likeliest to be ready: the first that started, `fresh` ones that served nobody."""
         if not self.idle:
             self._start()
-        # The one that started first is the likeliest to be ready.
-        return self.idle.pop(0)
+        chosen = next((worker for worker in self.idle if not (fresh and worker.served)), self.idle[0])
+        self.idle.remove(chosen)
+        return chosen
 
-    def _refill(self, waiting: Iterable[Task]) -> None:
+    def _refill(self, alone: int) -> None:
         # Reserves are for tasks whose worker goes afterwards: opening a device costs the others time.
-        wanted = min(self.spares, sum(task.exclusive for task in waiting))
-        while len(self.idle) < wanted and self.stillborn < MAX_STILLBORN:
+        while len(self.idle) < min(self.spares, alone) and self.stillborn < MAX_STILLBORN:
             self._start()
 
     def _start(self) -> None:
@@ -164,6 +179,7 @@ class Pool:
 
     def _wait(self) -> Iterator[Ending]:
         """Read what the workers say until the next deadline; yield the jobs that ended."""
+        self.ending = [process for process in self.ending if process.poll() is None]
         now = time.monotonic()
         until = min((worker.deadline for worker in self.busy), default=now)
         for key, _ in self.selector.select(max(0.0, until - now)):
@@ -208,7 +224,7 @@ class Pool:
             self.replaced += 1
             self._end(worker)
         else:
-            worker.task, worker.phase = None, "start"
+            worker.task, worker.phase, worker.served = None, "start", True
             self.idle.insert(0, worker)
         return ending
 
@@ -241,7 +257,8 @@ class Pool:
         assert worker.process.stdout is not None
         self.selector.unregister(worker.process.stdout)
         _kill(worker.process)
-        worker.process.wait()
+        # A device's driver tidies up after it for a while: nobody waits for that until the end.
+        self.ending.append(worker.process)
         with contextlib.suppress(BrokenPipeError):
             worker.process.stdin.close()
         worker.process.stdout.close()

@@ -92,11 +92,9 @@ def run_plan(
             packed, gate = gate_cell(cell, build.kernels)
             if gate.static == "same" or (plan.launch_mismatches and not cell.matching):
                 gates[cell.key] = (cell, gate)
-                tasks.append(case_task(cell, packed, str(module), limit))
+                tasks.append(case_task(cell, packed, str(module), limit, rounded=plan.runtime != "cuda"))
             else:
                 told(cell, _refused(cell, gate))
-        # The dangerous ones first: their processes end while the others are at work.
-        tasks.sort(key=lambda task: not task.exclusive)
         for ending in pool.run(tasks):
             cell, gate = gates[ending.task.job["id"]]
             told(cell, _case(cell, gate, ending))
@@ -138,8 +136,9 @@ def _kernels(binary: bytes, read_binary: ReadBinary) -> dict[str, Kernel]:
         raise SourceError(f"the compiled module cannot be read: {error.what}", next_step="report this") from None
 
 
-def case_task(cell: SmokeCell, packed: PackedArguments, module: str, limit: float) -> Task:
+def case_task(cell: SmokeCell, packed: PackedArguments, module: str, limit: float, *, rounded: bool) -> Task:
     """Return the job that launches a cell, on data of its own; `limit` in seconds."""
+    buffer = packed.handed_over(rounded=rounded)
     problem = problem_of(cell, cell.kernel.tensors)
     job = {
         "do": "case",
@@ -147,8 +146,8 @@ def case_task(cell: SmokeCell, packed: PackedArguments, module: str, limit: floa
         "module": module,
         "symbol": variant_of(cell).name,
         "problem": problem,
-        "template": packed.template.hex(),
-        "pointers": [(slot.offset, slot.tensor) for slot in packed.pointers],
+        "template": buffer.hex(),
+        "pointers": [(slot.offset, slot.tensor) for slot in packed.pointers if slot.offset + 8 <= len(buffer)],
         "blocks": -(-problem.threads() // BLOCK),
         "block": BLOCK,
         "seed": secrets.randbits(48),
