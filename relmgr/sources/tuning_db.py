@@ -83,6 +83,8 @@ class _Count:
                 self.not_understood += 1
             if found := [solver for solver in solvers if solver is not None]:
                 self._add(number, key.decode("utf-8", "replace"), found)
+        if self.not_understood and not self.entries:
+            raise SourceError("none of its lines is an entry: not a text database", where=self.path)
 
     def add_rows(self, content: Path) -> None:
         """Count the rows of a SQLite perf-db."""

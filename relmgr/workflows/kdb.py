@@ -8,11 +8,12 @@ from pathlib import Path
 
 from relmgr.errors import SourceError
 from relmgr.model.base import Convention
-from relmgr.model.kernel_db import FileScan, KdbScan, ScanTotals
+from relmgr.model.kernel_db import FileScan, KdbScan, ScanTotals, TuningScan
 from relmgr.model.project import PinConfig, Project
 from relmgr.sources.db_files import find_databases
 from relmgr.sources.kernel_db import ScanRules, scan_file
 from relmgr.sources.scan_cache import scan_cached
+from relmgr.sources.tuning_db import read_tuning_file
 
 # (file, rows done, rows in all)
 FileProgress = Callable[[Path, int, int], None]
@@ -93,3 +94,11 @@ def _of_file(progress: FileProgress | None, path: Path) -> Callable[[int, int], 
     if progress is None:
         return None
     return lambda done, total: progress(path, done, total)
+
+
+def read_tuning(files: Iterable[str], project: Project, pin: PinConfig) -> TuningScan:
+    """Read find-dbs and perf-dbs, given as files, folders and globs."""
+    contract = project.contract(pin)
+    mlir, removed = (tuple(contract.solvers), contract.removed_solvers) if contract else ((), ())
+    found = find_databases(files, frozenset({"find-db", "perf-db"}))
+    return TuningScan(files=tuple(read_tuning_file(path, mlir, removed) for path in found))

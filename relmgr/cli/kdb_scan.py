@@ -1,0 +1,167 @@
+"""`relmgr kdb scan`, `diff` and `tuning`: reading databases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from relmgr.cli.options import output_options, pin_option, project_options
+from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE
+
+F = TypeVar("F", bound=Callable[..., Any])
+MAX_JOBS = 64
+
+
+def default_jobs() -> int:
+    """Return how many threads there are cores for, at most 8."""
+    return min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def scan_options(command: F) -> F:
+    """Add the options of every command that scans rows."""
+    for option in (
+        click.option(
+            "--jobs", type=click.IntRange(1, MAX_JOBS), default=None, help="Threads (default: cores, up to 8)."
+        ),
+        click.option("--deep", is_flag=True, help="Read all rows, not only those named like the provider's."),
+        click.option("--abi", type=click.IntRange(0), default=None, metavar="N", help="The target ABI number."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@scan_options
+@click.option("--fast", is_flag=True, help="Do not check the md5 of every object.")
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier scans.")
+@project_options
+@pin_option
+@output_options
+def scan(
+    files: tuple[str, ...],
+    abi: int | None,
+    deep: bool,
+    jobs: int | None,
+    fast: bool,
+    no_cache: bool,
+    project: str | None,
+    repos: tuple[str, ...],
+    pin_name: str | None,
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> int:
+    """Tell what FILE holds: whose kernels, how they take arguments, which rows are stale under an ABI.
+
+    FILE is a database (.kdb, .ukdb, packed or not), a folder that holds some, such as a whole user cache, or a glob.
+    Nothing is changed, also in a database that another process has open. Without --abi the number at the pin of --repo.
+    Ends with 1 when there are stale rows, else with 3 when something could not be read or told.
+    """
+    from relmgr.cli.options import the_project
+    from relmgr.cli.output import emit
+    from relmgr.workflows.kdb import scan_databases, scan_rules, target_abi
+    from relmgr.workflows.locate import named_pin
+
+    loaded = the_project(project, repos)
+    pin = named_pin(loaded, pin_name)
+    target = target_abi(loaded, pin, abi)
+    rules = scan_rules(loaded, pin, target, fast=fast, deep=deep, jobs=jobs or default_jobs())
+    with progress_bar(quiet) as progress:
+        document = scan_databases(files, target, rules, cache=not no_cache, progress=progress)
+    emit(document, template="kdb/scan", format_=format_, out=out, quiet=quiet)
+    totals = document.totals
+    if totals.stale:
+        return EXIT_BLOCKED
+    return EXIT_SOURCE if totals.pointers or totals.unreadable or totals.corrupt or totals.unknown else EXIT_OK
+
+
+@click.command()
+@click.argument("old", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("new", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@project_options
+@pin_option
+@output_options
+def diff(
+    old: Path,
+    new: Path,
+    project: str | None,
+    repos: tuple[str, ...],
+    pin_name: str | None,
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> int:
+    """Tell which rows were added, removed or changed from OLD to NEW, and whose kernels take other arguments.
+
+    A row with new arguments is poison to a library that still packs the old ones, whoever's kernel it is.
+    Ends with 3 when a row could not be compared.
+    """
+    from relmgr.cli.options import the_project
+    from relmgr.cli.output import emit
+    from relmgr.sources.kernel_db_diff import diff_databases
+    from relmgr.workflows.locate import named_pin
+
+    loaded = the_project(project, repos)
+    contract = loaded.contract(named_pin(loaded, pin_name))
+    document = diff_databases(old, new, contract.kernel_symbol if contract else None)
+    emit(document, template="kdb/diff", format_=format_, out=out, quiet=quiet)
+    return EXIT_SOURCE if document.findings else EXIT_OK
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@project_options
+@pin_option
+@output_options
+def tuning(
+    files: tuple[str, ...],
+    project: str | None,
+    repos: tuple[str, ...],
+    pin_name: str | None,
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> int:
+    """Count the solvers that find-dbs and perf-dbs name, and list entries of removed or disabled ones.
+
+    A database whose find-db names none of the provider's solvers can hardly hold kernels of the provider's.
+    Ends with 3 when a file could not be read.
+    """
+    from relmgr.cli.options import the_project
+    from relmgr.cli.output import emit
+    from relmgr.workflows.kdb import read_tuning
+    from relmgr.workflows.locate import named_pin
+
+    loaded = the_project(project, repos)
+    document = read_tuning(files, loaded, named_pin(loaded, pin_name))
+    emit(document, template="kdb/tuning", format_=format_, out=out, quiet=quiet)
+    return EXIT_SOURCE if any(file.state != "ok" for file in document.files) else EXIT_OK
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Callable[[Path, int, int], None] | None]:
+    """Show how far each file is, on standard error and only where that is a terminal."""
+    import sys
+
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[Path, Any] = {}
+
+        def show(path: Path, done: int, total: int) -> None:
+            if path not in tasks:
+                tasks[path] = bar.add_task(path.name.replace("[", "\\["), total=total)
+            bar.update(tasks[path], completed=done)
+
+        yield show
