@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from relmgr.cli import root
 from relmgr.cli.kdb_ticket import ticket
 from relmgr.errors import run_to_exit_code
 from relmgr.model.base import Convention
@@ -367,6 +368,12 @@ def test_the_document_is_what_its_schema_says(run: Any, small: Small) -> None:
         assert name in DOCUMENTS
         assert document_schema(name)["properties"]
     assert set(document) == set(document_schema("kdb-ticket")["properties"])
+
+
+def test_the_command_is_one_of_kdbs(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["kdb", "ticket", "--help"]
+    assert run_to_exit_code(lambda **options: root.main(args=words, prog_name="relmgr", **options)) == 0
+    assert "One regeneration ticket per arch" in capsys.readouterr().out
 
 
 def test_the_templates_are_shipped() -> None:
