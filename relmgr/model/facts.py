@@ -36,11 +36,13 @@ class Dependency(Noun):
 class Suggestion(Noun):
     """A sentence that reads like a declaration and decides nothing. `trailer` is the line that would declare it.
 
+    `belongs_in` is the pull request in whose description that line belongs, where that is not the subject's own.
     `understood` is False for a look-alike that was not read (M4); `source` says where the sentence stands.
     """
 
     sentence: str
     trailer: str | None
+    belongs_in: str | None = None
     understood: bool
     source: str
 

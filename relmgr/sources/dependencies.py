@@ -13,8 +13,9 @@ from relmgr.errors import RelmgrError
 from relmgr.model.facts import Dependency, PinMove
 from relmgr.model.project import Project, Repository
 from relmgr.model.trains import Train
-from relmgr.sources.change import find_change
+from relmgr.sources.change import commit_before, find_change
 from relmgr.sources.git import Clone
+from relmgr.sources.pins import pin_state
 from relmgr.sources.provider_refs import ProviderRefs
 
 
@@ -125,3 +126,24 @@ def _holders(clone: Clone, commit: str) -> list[str]:
 
 def _are_ends_of_a_pin(project: Project, one: str, other: str) -> bool:
     return any({pin.consumer, pin.provider} == {one, other} for pin in project.pins)
+
+
+def pin_reached(project: Project, clone: Clone, pin: str, ref: str, branch: str, at: datetime) -> bool | None:
+    """Tell whether the pin on a branch had reached `ref` of its provider at `at`; None when that cannot be told.
+
+    Reached: the pinned commit is `ref`'s commit, or descends from it.
+    """
+    config = next((one for one in project.pins if one.name == pin), None)
+    provider = project.repositories[config.provider] if config else None
+    commit = commit_before(clone, branch, at)
+    if config is None or provider is None or provider.path is None or commit is None:
+        return None
+    state = pin_state(clone, project, config, commit)
+    if state.pin is None:
+        return None
+    try:
+        other = Clone.open(provider.path)
+        now, wanted = other.resolve(state.pin.ref), other.resolve(ref)
+        return other.is_ancestor(wanted, now) if now and wanted else None
+    except RelmgrError:
+        return None

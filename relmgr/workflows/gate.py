@@ -51,11 +51,6 @@ def snapshot_of(
         calendar_gap=calendars.gap,
         read_policy=_policy_problem,
     )
-    return with_order(project, snapshot, change.body)
-
-
-def with_order(project: Project, snapshot: Snapshot, body: str) -> Snapshot:
-    """Return the snapshot with what its text declares about the order of merging."""
     gap = "the text was not read for declarations"
     gaps = dict.fromkeys(("dependencies", "cycles", "merge_after", "suggestions"), gap)
     return snapshot.model_copy(update={"gaps": snapshot.gaps | gaps})
