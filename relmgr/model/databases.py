@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from relmgr.model.base import Noun
+from relmgr.model.base import Convention, Noun
 
 
 class Introduction(Noun):
@@ -21,7 +21,8 @@ class Introduction(Noun):
 class DatabaseFact(Noun):
     """One database file at a commit. `oid` is the content's id: LFS sha256, DVC md5, or git's blob id for content.
 
-    `size` is in bytes, None when unknown. `introduced` is None when it was not looked for.
+    `size` is in bytes, None when unknown. `introduced` is None when it was not looked for; `after_crossing` tells whether
+    that was after the last crossing of the history, `built_under` the convention in force then.
     """
 
     path: str
@@ -33,6 +34,7 @@ class DatabaseFact(Noun):
     size: int | None
     introduced: Introduction | None = None
     after_crossing: bool | None = None
+    built_under: Convention | None = None
 
 
 Introduction.model_rebuild()
