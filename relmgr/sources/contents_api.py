@@ -5,20 +5,24 @@ https://docs.github.com/en/rest/repos/contents#get-repository-content
 
 from __future__ import annotations
 
-import os
+import base64
+import binascii
 import re
-import tempfile
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote
 
-from relmgr.errors import SourceError, redact
+from relmgr.errors import SourceError
+from relmgr.sources.github import PUBLIC_API, GitHub, GitHubError, NotFound
+from relmgr.sources.github_auth import read_credentials
+from relmgr.sources.github_cache import cache_folder, write_whole
 from relmgr.sources.header_lines import MAX_HEADER
 
 _HEX40 = re.compile(r"^[0-9a-f]{40}$")
 _ABSENT = b"absent\n"
 _PRESENT = b"present\n"
-TIMEOUT_SECONDS = 20
+# Headers are a side source: the ledger answers when GitHub does not.
+PATIENCE_SECONDS = 1.5
 
 
 class ContentsApi:
@@ -26,9 +30,9 @@ class ContentsApi:
 
     name = "GitHub"
 
-    def __init__(self, cache: Path | None = None, api: str = "https://api.github.com") -> None:
+    def __init__(self, cache: Path | None = None, api: str = PUBLIC_API) -> None:
         self._api = api
-        self._client: Any = None
+        self._github: GitHub | None = None
         self._cache = cache or cache_folder() / "contents"
 
     def read(self, slug: str, commit: str, path: str) -> bytes | None:
@@ -42,66 +46,50 @@ class ContentsApi:
         kept = self._cache / sha256("\0".join((self._api, slug, commit, path)).encode()).hexdigest()
         if (data := _load(kept)) is not None:
             return data[len(_PRESENT) :] if data.startswith(_PRESENT) else None
-        found = self._ask(slug, commit, path)
-        _keep(kept, _ABSENT if found is None else _PRESENT + found)
+        try:
+            found = self._ask(slug, commit, path)
+        except GitHubError as error:
+            raise SourceError(f"{slug} cannot be read ({error.what[:200]})", where=self._api) from None
+        write_whole(kept, _ABSENT if found is None else _PRESENT + found)
         return found
 
     def resolve(self, slug: str, ref: str) -> str | None:
         """Return the commit of a branch or tag now (never kept: refs move), None when there is none."""
-        from github import GithubException, UnknownObjectException
-        from requests.exceptions import RequestException
-
         try:
-            return str(self._github().get_repo(slug).get_commit(ref).sha)
-        except UnknownObjectException:
+            return str(self._door().get(f"/repos/{slug}/commits/{quote(ref, safe='')}")["sha"])
+        except NotFound:
             return None
-        except (GithubException, RequestException, OSError) as error:
+        except GitHubError as error:
             # GitHub answers 422 for a name that is no ref.
-            if isinstance(error, GithubException) and error.status == 422:
+            if error.status == 422:
                 return None
-            raise SourceError(f"{slug} cannot be read ({redact(str(error))[:200]})", where=self._api) from None
+            raise SourceError(f"{slug} cannot be read ({error.what[:200]})", where=self._api) from None
 
     def _ask(self, slug: str, commit: str, path: str) -> bytes | None:
-        from github import GithubException, UnknownObjectException
-        from requests.exceptions import RequestException
-
+        door = self._door()
         try:
-            repository = self._github().get_repo(slug)
+            slug = door.canonical(slug)
             # A commit that GitHub lacks and a file that the commit lacks are both 404: ask for the commit by itself.
-            repository.get_git_commit(commit)
-            try:
-                found = repository.get_contents(path, ref=commit)
-            except UnknownObjectException:
-                return None
-        except UnknownObjectException:
+            door.get(f"/repos/{slug}/git/commits/{commit}")
+        except NotFound:
             raise SourceError(f"{slug} has no commit {commit[:12]} that can be read", where=self._api) from None
-        except (GithubException, RequestException, OSError) as error:
-            raise SourceError(f"{slug} cannot be read ({redact(str(error))[:200]})", where=self._api) from None
-        if isinstance(found, list) or found.type != "file":
+        try:
+            found = door.get(f"/repos/{slug}/contents/{quote(path)}", ref=commit)
+        except NotFound:
             return None
-        if found.size > MAX_HEADER or found.encoding != "base64":
-            raise SourceError(f"{path} has {found.size} bytes, more than is read", where=self._api)
-        return bytes(found.decoded_content)
+        if not isinstance(found, dict) or found.get("type") != "file":
+            return None
+        if found["size"] > MAX_HEADER or found["encoding"] != "base64":
+            raise SourceError(f"{path} has {found['size']} bytes, more than is read", where=self._api)
+        try:
+            return base64.b64decode(found["content"])
+        except binascii.Error:
+            raise SourceError(f"{path} is not in base64", where=self._api) from None
 
-    def _github(self) -> Any:
-        if self._client is None:
-            from github import Auth, Github
-            from github.GithubRetry import GithubRetry
-
-            token = os.environ.get("GITHUB_TOKEN")
-            self._client = Github(
-                auth=Auth.Token(token) if token else None,
-                base_url=self._api,
-                timeout=TIMEOUT_SECONDS,
-                retry=GithubRetry(total=2, backoff_factor=0.1, allowed_methods={"GET", "HEAD"}),
-            )
-        return self._client
-
-
-def cache_folder() -> Path:
-    """Return relmgr's cache folder by the XDG rules."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "relmgr"
+    def _door(self) -> GitHub:
+        if self._github is None:
+            self._github = GitHub(read_credentials(), self._api, patience=PATIENCE_SECONDS)
+        return self._github
 
 
 def _load(file: Path) -> bytes | None:
@@ -110,15 +98,3 @@ def _load(file: Path) -> bytes | None:
     except OSError:
         return None
     return data if data == _ABSENT or data.startswith(_PRESENT) else None
-
-
-def _keep(file: Path, data: bytes) -> None:
-    """Write a cache file whole or not at all; a cache that cannot be written is none."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file.parent)
-        with os.fdopen(handle, "wb") as out:
-            out.write(data)
-        Path(name).replace(file)
-    except OSError:
-        return

@@ -1,0 +1,80 @@
+"""The GraphQL queries that relmgr sends; tests validate them against GitHub's published schema."""
+
+from __future__ import annotations
+
+# Lists inside a pull request give their first hundred; `list_query` reads on.
+PULL = """
+fragment pull on PullRequest {
+  id number title body state isDraft baseRefName headRefName headRefOid createdAt updatedAt mergedAt mergeable
+  repository { nameWithOwner }
+  author { __typename login }
+  mergeCommit { oid }
+  labels(first: 100) { ...page_l nodes { name } }
+  reviews(first: 100) { ...page_r nodes { author { __typename login } state submittedAt commit { oid } } }
+  files(first: 100) { ...page_f nodes { path changeType } }
+  commits(last: 1) { nodes { commit { ...head } } }
+  timelineItems(last: 1, itemTypes: [HEAD_REF_FORCE_PUSHED_EVENT]) {
+    nodes { __typename ... on HeadRefForcePushedEvent { createdAt } }
+  }
+}
+fragment page_l on LabelConnection { pageInfo { hasNextPage endCursor } }
+fragment page_r on PullRequestReviewConnection { pageInfo { hasNextPage endCursor } }
+fragment page_f on PullRequestChangedFileConnection { pageInfo { hasNextPage endCursor } }
+fragment head on Commit {
+  id oid committedDate
+  statusCheckRollup { contexts(first: 100) { pageInfo { hasNextPage endCursor } nodes { ...check } } }
+}
+"""
+CHECK = """
+fragment check on StatusCheckRollupContext {
+  __typename
+  ... on CheckRun { name status conclusion completedAt }
+  ... on StatusContext { context state createdAt }
+}
+"""
+OPEN_PULLS = (
+    """
+query($owner: String!, $name: String!, $size: Int!, $cursor: String) {
+  repository(owner: $owner, name: $name) {
+    nameWithOwner
+    pullRequests(first: $size, after: $cursor, states: [OPEN], orderBy: {field: CREATED_AT, direction: ASC}) {
+      pageInfo { hasNextPage endCursor }
+      nodes { ...pull }
+    }
+  }
+}
+"""
+    + PULL
+    + CHECK
+)
+
+
+def pulls_query(count: int) -> str:
+    """Return the query for `count` single pull requests: variables `o0, n0, p0 ...`, answers `r0 ...`."""
+    numbers = range(count)
+    variables = ", ".join(f"$o{i}: String!, $n{i}: String!, $p{i}: Int!" for i in numbers)
+    fields = "\n".join(
+        f"  r{i}: repository(owner: $o{i}, name: $n{i}) {{ nameWithOwner pullRequest(number: $p{i}) {{ ...pull }} }}"
+        for i in numbers
+    )
+    return f"query({variables}) {{\n{fields}\n}}\n{PULL}{CHECK}"
+
+
+# The rest of a list: what holds it, and one page of it.
+REST_OF = {
+    "labels": "... on PullRequest { labels(first: 100, after: $c%d) { pageInfo { hasNextPage endCursor } "
+    "nodes { name } } }",
+    "reviews": "... on PullRequest { reviews(first: 100, after: $c%d) { pageInfo { hasNextPage endCursor } "
+    "nodes { author { __typename login } state submittedAt commit { oid } } } }",
+    "files": "... on PullRequest { files(first: 100, after: $c%d) { pageInfo { hasNextPage endCursor } "
+    "nodes { path changeType } } }",
+    "contexts": "... on Commit { statusCheckRollup { contexts(first: 100, after: $c%d) "
+    "{ pageInfo { hasNextPage endCursor } nodes { ...check } } } }",
+}
+
+
+def list_query(lists: list[str]) -> str:
+    """Return the query for one further page of each of `lists`: variables `i0, c0 ...`, answers `r0 ...`."""
+    variables = ", ".join(f"$i{n}: ID!, $c{n}: String" for n in range(len(lists)))
+    fields = "\n".join(f"  r{n}: node(id: $i{n}) {{ {REST_OF[name] % n} }}" for n, name in enumerate(lists))
+    return f"query({variables}) {{\n{fields}\n}}\n{CHECK if 'contexts' in lists else ''}"
