@@ -29,7 +29,7 @@ AuditKind = Literal[
     "database-stale",
     "source-gap",
 ]
-DatabaseState = Literal["suspected", "repacked", "changed-since", "stale", "fresh", "no-crossing", "unknown"]
+DatabaseState = Literal["suspected", "repacked", "changed-since", "fits", "stale", "fresh", "no-crossing", "unknown"]
 
 
 class ReleaseFacts(Noun):

@@ -21,8 +21,8 @@ class Introduction(Noun):
 class DatabaseFact(Noun):
     """One database file at a commit. `oid` is the content's id: LFS sha256, DVC md5, or git's blob id for content.
 
-    `size` is in bytes, None when unknown. `introduced` is None when it was not looked for; `after_crossing` tells whether
-    that was after the last crossing of the history, `built_under` the convention in force then.
+    `size` is in bytes, None when unknown. `introduced` is None when it was not looked for; `after_crossing` tells
+    whether that was after the last crossing of the history, `built_under` the convention in force then.
     """
 
     path: str

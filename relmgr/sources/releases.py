@@ -8,7 +8,7 @@ from datetime import datetime
 from relmgr.model.abi import AbiVersion
 from relmgr.model.audit import ReleaseFacts
 from relmgr.model.databases import DatabaseFact
-from relmgr.model.pins import PinState
+from relmgr.model.pins import PinChange, PinState
 from relmgr.model.project import PinConfig, Project
 from relmgr.sources.ancestry import read_ancestry
 from relmgr.sources.databases import DatabaseFiles, DatabaseHistory
@@ -43,6 +43,7 @@ class _ReleaseReader:
         self._databases = DatabaseHistory(self._files, clone, starts, self._ancestry)
         self._states = dict(zip(starts, pin_states(clone, project, pin, starts), strict=True))
         self._known: dict[str, ReleaseFacts] = {}
+        self._descendants: dict[str, set[bytes]] = {}
 
     def at(self, tag: str, commit: str, date: datetime) -> ReleaseFacts:
         """Return the facts of `commit` under the name `tag`."""
@@ -52,17 +53,23 @@ class _ReleaseReader:
 
     def _read(self, tag: str, commit: str, date: datetime) -> ReleaseFacts:
         within = self._ancestry.ancestors(commit)
-        crossing = next((c for c in reversed(self._crossings) if c.commit.encode() in within), None)
-        after = self._ancestry.descendants(crossing.commit) if crossing else None
+        crossings = [(c, self._after(c)) for c in self._crossings if c.commit.encode() in within]
         return ReleaseFacts(
             tag=tag,
             commit=commit,
             tagged_at=date,
             state=self._states[commit],
             abi=_number(self._abi, self._states[commit]),
-            crossing=crossing,
-            databases=tuple(_dated(self._databases.introduced(fact, within), after) for fact in self._files.at(commit)),
+            crossing=crossings[-1][0] if crossings else None,
+            databases=tuple(
+                _dated(self._databases.introduced(fact, within), crossings) for fact in self._files.at(commit)
+            ),
         )
+
+    def _after(self, crossing: PinChange) -> set[bytes]:
+        if crossing.commit not in self._descendants:
+            self._descendants[crossing.commit] = self._ancestry.descendants(crossing.commit)
+        return self._descendants[crossing.commit]
 
 
 def _number(abi: AbiReader, state: PinState) -> AbiVersion | None:
@@ -70,10 +77,17 @@ def _number(abi: AbiReader, state: PinState) -> AbiVersion | None:
     return abi.at(pin.repository, pin.ref, pin.ref if pin.ref_kind == "sha" else None) if pin else None
 
 
-def _dated(fact: DatabaseFact, after: set[bytes] | None) -> DatabaseFact:
-    """Return the fact with `after_crossing` for itself and what it was packed from; None without a crossing."""
-    if fact.introduced is None or after is None:
+def _dated(fact: DatabaseFact, crossings: Sequence[tuple[PinChange, set[bytes]]]) -> DatabaseFact:
+    """Return the fact, and what it was packed from, with its age against the crossings (each with its descendants)."""
+    if fact.introduced is None or not crossings:
         return fact
-    before = tuple(_dated(old, after) for old in fact.introduced.repacked_from)
+    commit = fact.introduced.commit.encode()
+    first = crossings[0][0].abi
+    built = first.old_convention if first else "unknown"
+    for crossing, after in crossings:
+        if commit in after and crossing.abi:
+            built = crossing.abi.new_convention
+    before = tuple(_dated(old, crossings) for old in fact.introduced.repacked_from)
     introduced = fact.introduced.model_copy(update={"repacked_from": before})
-    return fact.model_copy(update={"introduced": introduced, "after_crossing": introduced.commit.encode() in after})
+    aged = {"introduced": introduced, "after_crossing": commit in crossings[-1][1], "built_under": built}
+    return fact.model_copy(update=aged)

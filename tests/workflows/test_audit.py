@@ -228,3 +228,17 @@ def test_an_unknown_arch_in_a_databases_name_is_a_finding(shipped_pair: Invented
     gadget.git("tag", "v1.4.0")
     gaps = [f for f in audit_of(shipped_pair).findings if f.kind == "source-gap"]
     assert [(f.release, f.path) for f in gaps] == [("v1.4.0", "kernels/gfx99999.kdb")]
+
+
+def test_p11_a_reverted_crossing_makes_the_older_kernels_fit_again(shipped_pair: Invented) -> None:
+    gadget, at = shipped_pair.gadget, shipped_pair.forge_at
+    bump = gadget.git("log", "--format=%H", "--grep=Refresh the docs")
+    message = f'Revert "Refresh the docs"\n\nThis reverts commit {bump}.'
+    gadget.commit(message, {"forge.pin": f"{at[42]}\n"}, at="2030-03-24T12:00:00+01:00")
+    gadget.git("tag", "v1.5.0")
+    document = audit_of(shipped_pair)
+    assert "kernels/gfx900.kdb" not in states(document, "v1.5.0")
+    gadget.commit("new kernels under 42", {"kernels/gfx900.kdb": pointer("e")}, at="2030-03-25T12:00:00+01:00")
+    gadget.commit("again (#9)", {"forge.pin": f"{at[50]}\n"}, at="2030-03-26T12:00:00+01:00")
+    gadget.git("tag", "v1.6.0")
+    assert states(audit_of(shipped_pair), "v1.6.0")["kernels/gfx900.kdb"] == "database-stale-suspected"
