@@ -9,12 +9,14 @@ import click
 from relmgr.cli.options import output_options, pin_option, project_options, the_project
 from relmgr.cli.output import emit
 from relmgr.cli.smoke_options import matrix_options
+from relmgr.errors import EXIT_BLOCKED, EXIT_OK
 
 
 @click.command()
 @project_options
 @pin_option
 @matrix_options
+@click.option("--build", is_flag=True, help="Compile the kernels for --arch and ask the static gate; no device needed.")
 @output_options
 def plan(
     project: str | None,
@@ -29,18 +31,31 @@ def plan(
     main_forms: bool,
     matching_only: bool,
     launch_mismatches: bool,
+    build: bool,
     format_: str,
     out: Path | None,
     quiet: bool,
-) -> None:
-    """The matrix that `smoke run` would launch here: kernels, arguments, and what each cell must end in."""
+) -> int:
+    """The matrix that `smoke run` would launch here: kernels, arguments, and what each cell must end in.
+
+    With --build the kernels are compiled for --arch, and the static gate's answers are shown: ends with 1 when it
+    would refuse matching arguments, or let others pass.
+    """
+    from relmgr.render.smoke_matrix import show_check, show_plan
     from relmgr.smoke.plan import check_selection
     from relmgr.workflows.locate import named_pin
-    from relmgr.workflows.smoke import SmokeOptions, matrices, plan_smoke
+    from relmgr.workflows.smoke import SmokeOptions, check_smoke, matrices, plan_smoke
 
     loaded = the_project(project, repos)
+    pin = named_pin(loaded, pin_name)
     chosen = check_selection(dtypes, directions, layouts, main_forms=main_forms, mismatches=not matching_only)
     options = SmokeOptions(arch=arch, selection=chosen, launch_mismatches=launch_mismatches)
-    document, choice = plan_smoke(loaded, named_pin(loaded, pin_name), backend, abi, options)
-    view = matrices(document.cells)
+    if build:
+        checked = check_smoke(loaded, pin, backend, abi, options)
+        view = matrices([answer.cell for answer in checked.cells], show_check(checked.cells))
+        emit(checked, template="smoke/check", format_=format_, out=out, quiet=quiet, **view)
+        return EXIT_OK if checked.passed else EXIT_BLOCKED
+    document, choice = plan_smoke(loaded, pin, backend, abi, options)
+    view = matrices(document.cells, show_plan(document.cells))
     emit(document, template="smoke/plan", format_=format_, out=out, quiet=quiet, choice=choice, **view)
+    return EXIT_OK

@@ -117,6 +117,32 @@ class CellResult(Noun):
         return refused and self.case.outcome in ((*self.cell.expected,) if self.case.launched else ("layout-refused",))
 
 
+class CheckedCell(Noun):
+    """One cell with the static gate's answer: `reasons` say what differs, `allowed` what is longer and may be."""
+
+    cell: SmokeCell
+    static: Literal["same", "differs"]
+    reasons: tuple[str, ...]
+    allowed: str | None
+
+    @property
+    def as_expected(self) -> bool:
+        """Tell whether the gate lets matching arguments pass, and no others."""
+        return (self.static == "same") == self.cell.matching
+
+
+class SmokeCheck(Noun):
+    """A plan whose kernels were built for `arch` by `toolchain`, and not launched: the static gate's answers."""
+
+    backend: BackendName
+    arch: str
+    toolchain: str
+    abi: int
+    cells: tuple[CheckedCell, ...]
+    left_out: tuple[str, ...] = ()
+    passed: bool
+
+
 class SmokeRun(Noun):
     """A report with the cells its cases stand for, and why the back end was taken."""
 

@@ -83,14 +83,6 @@ def tensor_bytes(layout: ArgumentLayout) -> int:
     return POINTER_BYTES if layout.form == "bare" else DESCRIPTOR_BYTES[layout.index_bits or 0]
 
 
-def fill_pointers(packed: PackedArguments, addresses: Sequence[int]) -> bytes:
-    """Return the buffer with the tensors' `addresses` in its slots."""
-    buffer = bytearray(packed.template)
-    for slot in packed.pointers:
-        struct.pack_into("<Q", buffer, slot.offset, addresses[slot.tensor])
-    return bytes(buffer)
-
-
 def _miopen(layout: ArgumentLayout, shapes: Sequence[TensorShape]) -> PackedArguments:
     if layout.index_bits == 64:
         raise ValueError("the consumer hands over descriptors with a 32-bit index only")

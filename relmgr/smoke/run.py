@@ -12,9 +12,10 @@ from relmgr.errors import SourceError, UserError
 from relmgr.model.base import Noun
 from relmgr.model.code_object import CodeObject, Kernel, UnreadableCodeObject
 from relmgr.model.kernargs import PackedArguments, TensorShape
-from relmgr.model.smoke import CellResult, DeviceInfo, SmokeCell, SmokePlan
+from relmgr.model.smoke import CellResult, CheckedCell, DeviceInfo, SmokeCell, SmokePlan
 from relmgr.model.smoke_report import CaseOutcome, SmokeCase
 from relmgr.smoke.cache import cache_key, read_cached, write_cached
+from relmgr.smoke.host_table import HOST_ARCH
 from relmgr.smoke.kernargs import pack_arguments
 from relmgr.smoke.kernels.problem import DEFAULT, Problem, strides
 from relmgr.smoke.kernels.source import Variant, write_source
@@ -59,14 +60,14 @@ def build_kernels(pool: Pool, plan: SmokePlan, arch: str, tools: str, read_binar
     key = cache_key(plan.backend, arch, tools, source)
     binary = read_cached(key)
     if binary is not None:
-        return Build(binary=binary, kernels=_kernels(binary, read_binary), cached=True)
+        return Build(binary=binary, kernels=_kernels(binary, arch, read_binary), cached=True)
     with tempfile.TemporaryDirectory(prefix="relmgr-smoke-") as folder:
         file = Path(folder) / "module"
         job: dict[str, Any] = {"do": "compile", "id": "compile", "source": source, "arch": arch, "to": str(file)}
         job["kernels"] = [_spec(variant) for variant in variants]
         _answer_of(pool.ask(job, COMPILE_SECONDS), f"compiling for {arch} with {tools}")
         binary = file.read_bytes()
-    kernels = _kernels(binary, read_binary)
+    kernels = _kernels(binary, arch, read_binary)
     write_cached(key, binary)
     return Build(binary=binary, kernels=kernels, cached=False)
 
@@ -101,6 +102,14 @@ def run_plan(
     return tuple(results[cell.key] for cell in plan.cells)
 
 
+def check_plan(plan: SmokePlan, build: Build) -> tuple[CheckedCell, ...]:
+    """Return the static gate's answer for every cell; nothing is launched."""
+    answers = [(cell, gate_cell(cell, build.kernels)[1]) for cell in plan.cells]
+    return tuple(
+        CheckedCell(cell=cell, static=gate.static, reasons=gate.reasons, allowed=gate.allowed) for cell, gate in answers
+    )
+
+
 def gate_cell(cell: SmokeCell, kernels: Mapping[str, Kernel]) -> tuple[PackedArguments, GateAnswer]:
     """Return a cell's launch buffer, and whether the kernel's binary agrees with it."""
     kernel = kernels.get(variant_of(cell).name)
@@ -129,11 +138,14 @@ def _spec(variant: Variant) -> dict[str, Any]:
     return {"name": variant.name, "problem": variant.problem, "dynamic": variant.dynamic, **layout}
 
 
-def _kernels(binary: bytes, read_binary: ReadBinary) -> dict[str, Kernel]:
+def _kernels(binary: bytes, arch: str, read_binary: ReadBinary) -> dict[str, Kernel]:
     try:
-        return {kernel.symbol: kernel for kernel in read_binary(binary).kernels}
+        found = read_binary(binary)
     except UnreadableCodeObject as error:
         raise SourceError(f"the compiled module cannot be read: {error.what}", next_step="report this") from None
+    if found.arch not in (arch, HOST_ARCH):
+        raise SourceError(f"a module for {found.arch}, not for {arch}", next_step="use a compiler for this device")
+    return {kernel.symbol: kernel for kernel in found.kernels}
 
 
 def case_task(cell: SmokeCell, packed: PackedArguments, module: str, limit: float, *, rounded: bool) -> Task:
@@ -210,7 +222,7 @@ def _answer_of(ending: Ending, doing: str) -> dict[str, Any]:
     """Return a job's answer, or raise why there is none."""
     answer = ending.answer
     if answer is None:
-        raise SourceError(ending.why(), where=doing, next_step="run it again; if it happens again, report it")
+        raise SourceError(ending.why(), where=doing, next_step="see that the toolchain knows this device; run it again")
     if answer["event"] == "unavailable":
         raise SourceError(answer["what"], where=doing, next_step=answer["next_step"])
     if answer["event"] == "compile-failed":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,23 @@ from relmgr.errors import UserError
 from relmgr.model.base import Noun
 from relmgr.model.code_object import CodeObject
 from relmgr.model.project import PinConfig, Project
-from relmgr.model.smoke import CellResult, DeviceInfo, SmokeCell, SmokePlan, SmokeRun
-from relmgr.render.smoke_matrix import Matrix, forms_matrix, matching_matrix, mismatch_matrix, worst_errors
+from relmgr.model.smoke import CellResult, DeviceInfo, SmokeCell, SmokeCheck, SmokePlan, SmokeRun
+from relmgr.render.smoke_matrix import (
+    Matrix,
+    MatrixCell,
+    forms_matrix,
+    matching_matrix,
+    mismatch_matrix,
+    show_results,
+    worst_errors,
+)
 from relmgr.smoke.choose import assumed_runtime, choose_backend, packing_for
 from relmgr.smoke.journal import Journal
 from relmgr.smoke.layouts import read_module
 from relmgr.smoke.plan import Selection, plan_matrix
 from relmgr.smoke.pool import Pool
 from relmgr.smoke.report import Binding, make_report
-from relmgr.smoke.run import build_kernels, describe, run_plan
+from relmgr.smoke.run import build_kernels, check_plan, describe, run_plan, toolchain
 from relmgr.smoke.signing import sign_with_key, sign_with_secret
 from relmgr.smoke.start import Started
 from relmgr.sources.code_object import read_amdgpu
@@ -58,6 +66,26 @@ def plan_smoke(
         launch_mismatches=options.launch_mismatches,
     )
     return plan, choice
+
+
+def check_smoke(project: Project, pin: PinConfig, asked: str, abi: int | None, options: SmokeOptions) -> SmokeCheck:
+    """Build the kernels for `options.arch` without a device, and return what the static gate says to every cell."""
+    plan, _ = plan_smoke(project, pin, asked, abi, options)
+    if options.arch is None:
+        raise UserError("--build needs --arch", next_step="name one, such as --arch gfx90a")
+    with Pool(plan.backend, open_device=False) as pool:
+        tools = toolchain(pool)
+        build = build_kernels(pool, plan, options.arch, tools, read_binary)
+    answers = check_plan(plan, build)
+    return SmokeCheck(
+        backend=plan.backend,
+        arch=options.arch,
+        toolchain=tools,
+        abi=plan.abi,
+        cells=answers,
+        left_out=plan.left_out,
+        passed=all(answer.as_expected for answer in answers),
+    )
 
 
 def run_smoke(
@@ -133,21 +161,20 @@ def sign_run(project: Project, run: SmokeRun, key: Path | None) -> SmokeRun:
 
 def run_view(run: SmokeRun) -> dict[str, Any]:
     """Return the names that the templates of a run use."""
-    cells = [result.cell for result in run.results]
     return {
         "run": run,
-        **matrices(cells, run.results),
+        **matrices([result.cell for result in run.results], show_results(run.results)),
         "worst": worst_errors(run.results),
         "bad": [result for result in run.results if not result.as_expected],
     }
 
 
-def matrices(cells: Sequence[SmokeCell], results: Sequence[CellResult] = ()) -> dict[str, Matrix]:
+def matrices(cells: Sequence[SmokeCell], shown: Mapping[str, MatrixCell]) -> dict[str, Matrix]:
     """Return the tables that the templates print."""
     return {
-        "matching": matching_matrix(cells, results),
-        "forms": forms_matrix(cells, results),
-        "mismatches": mismatch_matrix(cells, results),
+        "matching": matching_matrix(cells, shown),
+        "forms": forms_matrix(cells, shown),
+        "mismatches": mismatch_matrix(cells, shown),
     }
 
 

@@ -16,10 +16,11 @@ from relmgr.smoke.backends.device import (
     DeviceFailed,
     Unavailable,
     launch_failure,
+    packed_launch,
 )
 
-# CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END of cuda.h.
-_BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 0
+# CU_LAUNCH_PARAM_END of cuda.h.
+_END = 0
 _INSTALL = "pip install cuda-bindings (with NVIDIA's driver), or use --backend cpu"
 _MAJOR, _MINOR = 75, 76
 
@@ -109,10 +110,7 @@ class Cuda(Device):
     def launch(self, kernel: Any, arguments: bytes, blocks: int, block: int, limit: float) -> None:
         """Launch with one packed buffer, never with an array of pointers, and poll until it has ended."""
         cu = self.cu
-        buffer = ctypes.create_string_buffer(arguments, len(arguments))
-        size = ctypes.c_size_t(len(arguments))
-        places = (ctypes.addressof(buffer), ctypes.addressof(size))
-        extra = (ctypes.c_void_p * 5)(_BUFFER_POINTER, places[0], _BUFFER_SIZE, places[1], _END)
+        extra, _alive = packed_launch(arguments, _END)
         at = ctypes.addressof(extra)
         (code,) = cu.cuLaunchKernel(kernel, blocks, 1, 1, block, 1, 1, 0, self.stream, 0, at)
         if int(code):

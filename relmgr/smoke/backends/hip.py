@@ -7,7 +7,9 @@ may end the process. Both happen in a worker.
 from __future__ import annotations
 
 import ctypes
+import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 from relmgr.smoke.backends.device import (
@@ -18,10 +20,11 @@ from relmgr.smoke.backends.device import (
     DeviceFailed,
     Unavailable,
     launch_failure,
+    packed_launch,
 )
 
-# HIP_LAUNCH_PARAM_BUFFER_POINTER, HIP_LAUNCH_PARAM_BUFFER_SIZE, HIP_LAUNCH_PARAM_END: the end is 3, where CUDA's is 0.
-_BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 3
+# HIP_LAUNCH_PARAM_END: 3, where CUDA's is 0.
+_END = 3
 _INSTALL_RUNTIME = "install ROCm's HIP runtime (libamdhip64.so), or use --backend cuda or cpu"
 _INSTALL_PACKAGE = "pip install hip-python (Linux, x86-64), or use --backend cuda or cpu"
 # A test double of the runtime says its name here; AMD's library has no such function.
@@ -116,15 +119,12 @@ class Hip(Device):
     def launch(self, kernel: Any, arguments: bytes, blocks: int, block: int, limit: float) -> None:
         """Launch with one packed buffer, never with an array of pointers, and poll until it has ended."""
         hip = self.hip
-        buffer = ctypes.create_string_buffer(arguments, len(arguments))
-        size = ctypes.c_size_t(len(arguments))
-        places = (ctypes.addressof(buffer), ctypes.addressof(size))
-        extra = (ctypes.c_void_p * 5)(_BUFFER_POINTER, places[0], _BUFFER_SIZE, places[1], _END)
-        (code,) = hip.hipModuleLaunchKernel(kernel, blocks, 1, 1, block, 1, 1, 0, self.stream, None, extra)
+        extra, _alive = packed_launch(arguments, _END)
+        code = _code(hip.hipModuleLaunchKernel, kernel, blocks, 1, 1, block, 1, 1, 0, self.stream, None, extra)
         if int(code):
             raise launch_failure(int(code), _name(code), at_launch=True)
         until = time.monotonic() + limit
-        while int(code := hip.hipStreamQuery(self.stream)[0]) == NOT_READY:
+        while int(code := _code(hip.hipStreamQuery, self.stream)) == NOT_READY:
             if time.monotonic() > until:
                 raise DeviceFailed("hang", f"not ended after {limit:g} s")
             time.sleep(0.0002)
@@ -175,6 +175,17 @@ def _test_double() -> tuple[str | None, str]:
     tell.restype = ctypes.c_char_p
     kind, _, name = tell().decode().partition(":")
     return name, _DOUBLE_RUNTIMES.get(kind, "amd")
+
+
+def _code(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Call the runtime and return its code; hip-python raises for one that its release does not know."""
+    try:
+        return call(*arguments)[0]
+    except ValueError as error:
+        number = re.match(r"(\d+) is not a valid", str(error))
+        if number is None:
+            raise
+        raise launch_failure(int(number[1]), "unknown to hip-python", at_launch=False) from None
 
 
 def _name(code: Any) -> str:

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUT_OF_RANGE_VALUE = 1, NO_DEVICE = 100, NOT_FOUND = 500, INVALID_IMAGE = 200 };
+enum { OUT_OF_RANGE_VALUE = 1, NO_DEVICE = 100, INVALID_IMAGE = 200, ILLEGAL_ADDRESS = 700 };
 #define ARCH_OFFSET 1160
 #define NAME_BYTES 256
 #define MAJOR 75
@@ -19,8 +19,11 @@ const char *relmgr_test_double(void) { return "cuda:cuda-forwarding"; }
 static void *driver;
 static int opened = -1;
 
-/* CUDA and HIP number the errors alike that the back end tells apart, but for these two. */
-static int as_hip(int code) { return code == 209 ? INVALID_IMAGE : code; }
+/* CUDA and HIP number most errors alike; of CUDA's several kinds of bad address HIP knows one. */
+static int as_hip(int code) {
+  if (code == 209) return INVALID_IMAGE;
+  return code == 714 || (716 <= code && code <= 718) ? ILLEGAL_ADDRESS : code;
+}
 
 static void *entry(const char *name) {
   void *found = driver ? dlsym(driver, name) : 0;
