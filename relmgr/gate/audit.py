@@ -8,7 +8,7 @@ from typing import Any
 
 from relmgr.model.audit import Audit, AuditFacts, AuditFinding, AuditKind, ReleaseFacts
 from relmgr.model.base import Level, Outcome
-from relmgr.model.database_age import database_state
+from relmgr.model.database_age import database_state, scan_of, stale_rows
 from relmgr.model.databases import DatabaseFact
 from relmgr.model.pins import PinChange
 
@@ -155,11 +155,11 @@ def _of_database(fact: DatabaseFact, release: ReleaseFacts, facts: AuditFacts) -
         since = fact.introduced
         where |= {"commit": since.commit, "committed_at": since.committed_at, "pr": since.pr}
     if state in ("stale", "fresh"):
-        scan = facts.scans[fact.oid]
-        evidence |= {"provider_rows": scan.provider_rows, "stale_rows": scan.stale}
-        outcome = Outcome.FAILED if scan.stale else Outcome.PASSED
-        level = Level.BLOCK if scan.stale else Level.NOTE
-        remedy = "regenerate this database, or prune its stale rows" if scan.stale else ""
+        scan = scan_of(fact, facts.scans)
+        stale = stale_rows(scan, release) if scan else None
+        evidence |= {"provider_rows": scan.provider_rows if scan else None, "stale_rows": stale}
+        outcome, level = (Outcome.FAILED, Level.BLOCK) if stale else (Outcome.PASSED, Level.NOTE)
+        remedy = "regenerate this database, or prune its stale rows" if stale else ""
         return _finding("database-stale", outcome, level, evidence, remedy, **where)
     if state == "suspected":
         remedy = "older than the crossing and not scanned: fetch it and run `relmgr kdb scan`"

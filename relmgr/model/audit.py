@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import Field
-
 from relmgr.model.abi import AbiVersion
 from relmgr.model.base import Level, Noun, Outcome
 from relmgr.model.databases import DatabaseFact
 from relmgr.model.pins import PinChange, PinState
+from relmgr.model.ticket import ScannedFile
 
 AuditKind = Literal[
     "abi-crossing",
@@ -44,14 +43,6 @@ class ReleaseFacts(Noun):
     databases: tuple[DatabaseFact, ...] = ()
 
 
-class ScannedDatabase(Noun):
-    """What a scan found inside a database of content `oid`: rows of the provider's kernels, and the stale ones."""
-
-    oid: str
-    provider_rows: int
-    stale: int | None
-
-
 class AuditFacts(Noun):
     """Everything an audit looks at, frozen. `changes` are of the default branch's line, `elsewhere` of any other."""
 
@@ -64,7 +55,7 @@ class AuditFacts(Noun):
     releases: tuple[ReleaseFacts, ...] = ()
     api_changes: tuple[ApiChange, ...] = ()
     order: tuple[OrderFact, ...] = ()
-    scans: dict[str, ScannedDatabase] = Field(default={})
+    scans: tuple[ScannedFile, ...] = ()
     gaps: tuple[str, ...] = ()
     max_age_days: int = 180
 
@@ -101,6 +92,12 @@ class AuditFinding(Noun):
     path: str | None
     evidence: dict[str, object]
     remedy: str
+
+    @property
+    def label(self) -> str:
+        """The kind in words for people: a scan that found nothing stale is good news."""
+        fresh = self.kind == "database-stale" and self.outcome is Outcome.PASSED
+        return "scanned, no stale row" if fresh else self.kind
 
 
 class Audit(Noun):

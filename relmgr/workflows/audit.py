@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import get_args
@@ -11,17 +11,26 @@ from relmgr.errors import UserError
 from relmgr.gate.audit import audit
 from relmgr.model.audit import Audit, AuditFacts, AuditKind
 from relmgr.model.project import PinConfig, Project
+from relmgr.model.ticket import ScannedFile
 from relmgr.render.engine import render
 from relmgr.render.timeline import timeline
 from relmgr.sources.api_changes import read_api_changes
+from relmgr.sources.db_files import find_databases
 from relmgr.sources.pins import one_branch, pin_history, pin_state, release_branches
 from relmgr.sources.provider import AbiReader
 from relmgr.sources.releases import read_releases
+from relmgr.sources.ticket_files import scan_databases
+from relmgr.workflows.kdb import scan_rules, target_abi
 from relmgr.workflows.locate import consumer_clone, default_ref
 
 
-def read_audit_facts(project: Project, pin: PinConfig, at: datetime | None = None) -> AuditFacts:
-    """Read everything an audit judges from the consumer's clone (and the provider's, where one is given)."""
+def read_audit_facts(
+    project: Project, pin: PinConfig, at: datetime | None = None, databases: Sequence[str] = ()
+) -> AuditFacts:
+    """Read everything an audit judges from the consumer's clone (and the provider's, where one is given).
+
+    `databases` are files, folders or globs to scan: what is inside decides over the age of the same content.
+    """
     clone, abi = consumer_clone(project, pin), AbiReader(project, pin)
     ref = default_ref(clone, project, pin)
     main = pin_history(clone, project, pin, one_branch(clone, ref), abi)
@@ -41,15 +50,25 @@ def read_audit_facts(project: Project, pin: PinConfig, at: datetime | None = Non
         api_changes=tuple(read_api_changes(abi, contract, main.changes)) if contract else (),
         head=pin_state(clone, project, pin, ref),
         releases=read_releases(clone, project, pin, abi),
+        scans=_scans(project, pin, databases),
         gaps=tuple(gaps),
         max_age_days=pin.max_age_days,
     )
 
 
-def run_audit(project: Project, pin: PinConfig, at: datetime | None = None) -> tuple[Audit, AuditFacts]:
+def run_audit(
+    project: Project, pin: PinConfig, at: datetime | None = None, databases: Sequence[str] = ()
+) -> tuple[Audit, AuditFacts]:
     """Return the audit of a consumer and the facts it judged."""
-    facts = read_audit_facts(project, pin, at)
+    facts = read_audit_facts(project, pin, at, databases)
     return audit(facts), facts
+
+
+def _scans(project: Project, pin: PinConfig, databases: Sequence[str]) -> tuple[ScannedFile, ...]:
+    if not databases:
+        return ()
+    rules = scan_rules(project, pin, target_abi(project, pin, None), fast=False, deep=False, jobs=1)
+    return scan_databases(find_databases(databases, frozenset({"kdb"})), rules)
 
 
 def check_kinds(kinds: Iterable[str]) -> None:

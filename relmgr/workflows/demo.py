@@ -14,8 +14,10 @@ from relmgr.render.engine import render
 from relmgr.resources import shipped
 from relmgr.settings import read_yaml, validate
 from relmgr.sinks.rebuild import rebuild_repository
+from relmgr.sinks.rebuild_databases import rebuild_databases
 
 MARKER = ".relmgr-demo"
+_TABLES = ("rocmlir_graph", "miopen_graph", "databases")
 
 
 class Chapter(Noun):
@@ -43,16 +45,18 @@ class ToldChapter(Noun):
 
 
 def rebuild(out: Path, tables: Path | None = None) -> dict[str, Path]:
-    """Rebuild provider and consumer below `out`; return their folders by repository name.
+    """Rebuild provider, consumer and two databases below `out`; return the repositories' folders by name.
 
-    `tables` is a folder with `rocmlir_graph.json` and `miopen_graph.json` (default: the shipped ones). Commit ids
-    cannot be kept, so the consumer's pins name the rebuilt provider's commits.
+    `tables` is a folder with the recorded tables (default: the shipped ones). Commit ids cannot be kept, so the
+    consumer's pins name the rebuilt provider's commits; its pointers name the two databases' contents.
     """
     tables = tables or shipped("policies") / "recorded"
     _make_room(out)
     repositories = {"rocmlir": out / "rocmlir.git", "miopen": out / "miopen.git"}
-    names = rebuild_repository(repositories["rocmlir"], json.loads((tables / "rocmlir_graph.json").read_text()))
-    rebuild_repository(repositories["miopen"], json.loads((tables / "miopen_graph.json").read_text()), names)
+    read = {name: json.loads((tables / f"{name}.json").read_text()) for name in _TABLES}
+    names = rebuild_repository(repositories["rocmlir"], read["rocmlir_graph"])
+    names |= rebuild_databases(out / "databases", read["databases"], tables / "code_objects")
+    rebuild_repository(repositories["miopen"], read["miopen_graph"], names)
     return repositories
 
 

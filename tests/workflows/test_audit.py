@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from relmgr.model.audit import Audit
+from relmgr.model.database_age import database_state
 from relmgr.settings import load_project
 from relmgr.workflows.audit import run_audit
 from relmgr.workflows.status import compatibility, show_status
@@ -242,3 +243,19 @@ def test_p11_a_reverted_crossing_makes_the_older_kernels_fit_again(shipped_pair:
     gadget.commit("again (#9)", {"forge.pin": f"{at[50]}\n"}, at="2030-03-26T12:00:00+01:00")
     gadget.git("tag", "v1.6.0")
     assert states(audit_of(shipped_pair), "v1.6.0")["kernels/gfx900.kdb"] == "database-stale-suspected"
+
+
+def test_a_scan_decides_over_a_databases_age(tmp_path: Path) -> None:
+    from relmgr.workflows.demo import rebuild
+
+    repositories = rebuild(tmp_path / "demo")
+    project = load_project("miopen-rocmlir", {name: str(path) for name, path in repositories.items()})
+    document, facts = run_audit(project, project.pin(), None, [str(tmp_path / "demo" / "databases")])
+    scanned = {f.release: f for f in document.findings if f.kind == "database-stale"}
+    older, newer = scanned["rocm-5.4.0"], scanned["rocm-5.4.1"]
+    assert (older.outcome.value, older.evidence["stale_rows"], older.path) == ("failed", 5, "src/kernels/gfx90a68.kdb")
+    assert (newer.outcome.value, newer.evidence["stale_rows"], newer.label) == ("passed", 0, "scanned, no stale row")
+    assert {scan.provider_rows for scan in facts.scans} == {5}
+    # At a release of the older number the same rows are right.
+    row = database_state(facts.releases[-1].databases[0], facts.releases[-1], facts.scans)
+    assert row in ("repacked", "changed-since")
