@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.support.databases import SCHEMA, code_object, options, renamed  # noqa: E402
+from tests.support.databases import SCHEMA, code_object, options, renamed
 
 ROWS, PROVIDER_ROWS, UNPACKED_BYTES = 20_000, 2_600, 26_500
 SEED = 20220823

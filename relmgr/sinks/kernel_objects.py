@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,8 @@ from relmgr.sources.kernel_rows import (
     Row,
     Unreadable,
     list_rows,
-    read_object,
+    md5_of,
+    read_objects,
     read_rows,
     require_table,
     unpack,
@@ -44,16 +44,20 @@ def extract_objects(
 
 
 def _extract(row: Row, folder: Path, apply: bool) -> ExtractedObject:
-    data, target, error = b"", None, None
-    try:
-        if row.broken is not None:
-            raise Unreadable(row.broken)
-        data = unpack(row)
-        if hashlib.md5(data, usedforsecurity=False).hexdigest() != row.kernel_hash.lower():
+    data, target, error = b"", None, row.broken
+    if row.broken is None:
+        try:
+            data = unpack(row)
+        except Unreadable as trouble:
+            error = str(trouble)
+    if data:
+        (found,) = read_objects([row], verify=False)
+        if isinstance(found, Unreadable):
+            error = str(found)
+        else:
+            target = found.target
+        if md5_of(data) != row.kernel_hash.lower():
             error = "its md5 is not its kernel_hash"
-        target = read_object(row, verify=False).target
-    except Unreadable as trouble:
-        error = error or str(trouble)
     # A name of our own making: what the row says cannot leave the folder.
     stem = _NOT_IN_A_NAME.sub("_", row.kernel_name.removesuffix(".o"))[:80].strip(".")
     file = folder / f"{row.id}.{stem}.{_NOT_IN_A_NAME.sub('_', target or 'unknown')}.hsaco"

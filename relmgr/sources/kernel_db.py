@@ -16,7 +16,7 @@ from relmgr.model.kernel_db import FileScan, RowCounts, ScanFinding, StaleRow
 from relmgr.sources.db_files import read_pointer, unpacked
 from relmgr.sources.db_names import parse_database_name
 from relmgr.sources.kernel_args import parse_options, parse_problem, solver_of
-from relmgr.sources.kernel_rows import Row, Unreadable, list_rows, map_rows, read_object, read_rows, require_table
+from relmgr.sources.kernel_rows import Row, Unreadable, list_rows, map_batches, read_objects, read_rows, require_table
 from relmgr.sources.sqlite_readonly import open_readonly
 
 MAX_FINDINGS = 1_000
@@ -124,8 +124,8 @@ class _Scan:
             if not listing.complete:
                 state = "unreadable"
                 self._find("incomplete", None, "rows may be missing from this scan; the others were read")
-            read = _reader(rules)
-            for done, reading in enumerate(map_rows(read_rows(database.connection, listing.ids), read, rules.jobs), 1):
+            rows = read_rows(database.connection, listing.ids)
+            for done, reading in enumerate(map_batches(rows, _reader(rules), rules.jobs), 1):
                 self._count(reading)
                 if progress is not None and (done % 64 == 0 or done == len(listing.ids)):
                     progress(done, len(listing.ids))
@@ -234,18 +234,20 @@ class _Scan:
         return dict(sorted(total.items()))
 
 
-def _reader(rules: ScanRules) -> Callable[[Row], _Reading]:
-    """Return the function that reads one row; it runs on any thread."""
+def _reader(rules: ScanRules) -> Callable[[list[Row]], list[_Reading]]:
+    """Return the function that reads a batch of rows; it runs on any thread."""
     named = re.compile(rules.symbol).search if rules.symbol else None
-    verify, symbol = rules.verify, rules.symbol
 
-    def read(row: Row) -> _Reading:
-        by_name = named is not None and named(row.kernel_name) is not None
-        try:
-            code = read_object(row, verify=verify)
-        except Unreadable as error:
-            return _Reading(row, by_name, None, None, str(error), error.corrupt)
-        return _classified(row._replace(blob=b""), code, by_name, symbol)
+    def read(rows: list[Row]) -> list[_Reading]:
+        readings = []
+        for row, found in zip(rows, read_objects(rows, verify=rules.verify), strict=True):
+            by_name = named is not None and named(row.kernel_name) is not None
+            bare = row._replace(blob=b"")
+            if isinstance(found, Unreadable):
+                readings.append(_Reading(bare, by_name, None, None, str(found), found.corrupt))
+            else:
+                readings.append(_classified(bare, found, by_name, rules.symbol))
+        return readings
 
     return read
 

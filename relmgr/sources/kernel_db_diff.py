@@ -20,7 +20,7 @@ from relmgr.model.kernel_db import (
     SignatureChange,
 )
 from relmgr.sources.db_files import read_pointer, unpacked
-from relmgr.sources.kernel_rows import Unreadable, read_object, read_rows, require_table
+from relmgr.sources.kernel_rows import Unreadable, read_objects, read_rows, require_table
 from relmgr.sources.sqlite_readonly import ReadOnlyDatabase, open_readonly
 
 MAX_LISTED = 50_000
@@ -142,12 +142,11 @@ class _Diff:
             self._keep("signature_changed", self.signature_changed, change)
 
     def _kernels(self, side: Side, row_id: int) -> dict[str, Kernel] | None:
-        try:
-            row = next(read_rows(self.sides[side].connection, [row_id]))
-            return {kernel.symbol: kernel for kernel in read_object(row, verify=True).kernels}
-        except Unreadable as error:
-            self._find(side, row_id, str(error))
+        (found,) = read_objects(list(read_rows(self.sides[side].connection, [row_id])), verify=True)
+        if isinstance(found, Unreadable):
+            self._find(side, row_id, str(found))
             return None
+        return {kernel.symbol: kernel for kernel in found.kernels}
 
     def _signature(self, kernel: Kernel) -> KernelSignature:
         layout = classify(kernel, self.symbol)

@@ -14,7 +14,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, nullcontext
+from contextlib import closing
 from typing import Any, NamedTuple, TypeVar
 
 from relmgr.errors import SourceError
@@ -25,8 +25,7 @@ TABLE, INDEX = "kern_db", "idx_kern_db"
 COLUMNS = ("id", "kernel_name", "kernel_args", "kernel_blob", "kernel_hash", "uncompressed_size")
 
 MAX_OBJECT_BYTES = 32 << 20
-_LARGE_BYTES = 2 << 20
-_BATCH_BYTES = 1 << 20
+_LARGE_BYTES = _BATCH_BYTES = 2 << 20
 _BATCH_ROWS = 64
 _IN_FLIGHT_BYTES = 40 << 20
 _CHUNK_ROWS = 256
@@ -224,18 +223,52 @@ def _broken(row_id: int, why: str, name: object = None) -> Row:
     return Row(row_id, name if isinstance(name, str) else "", "", b"", "", 0, why)
 
 
-def read_object(row: Row, *, verify: bool) -> CodeObject:
-    """Return the code object of a row whose size, and with `verify` md5, is as the row says. Raises `Unreadable`."""
+def read_objects(rows: Sequence[Row], *, verify: bool) -> list[CodeObject | Unreadable]:
+    """Return the code object of each row whose size, and with `verify` md5, is as the row says; else why not.
+
+    The rows of a batch are unpacked together, then hashed, then read: each step leaves the processor's caches to the
+    next only once a batch, which saves a twentieth of the whole.
+    """
+    if len(rows) == 1 and _bytes_of(rows[0]) > _LARGE_BYTES:
+        with _one_large:
+            return _read_objects(rows, verify)
+    return _read_objects(rows, verify)
+
+
+def _read_objects(rows: Sequence[Row], verify: bool) -> list[CodeObject | Unreadable]:
+    contents = [_content(row) for row in rows]
+    if verify:
+        contents = [_verified(row, content) for row, content in zip(rows, contents, strict=True)]
+    return [_code_object(content) for content in contents]
+
+
+def _content(row: Row) -> bytes | Unreadable:
     if row.broken is not None:
-        raise Unreadable(row.broken, corrupt=not row.too_large)
-    with _one_large if max(row.uncompressed_size, len(row.blob)) > _LARGE_BYTES else nullcontext():
-        data = unpack(row)
-        if verify and hashlib.md5(data, usedforsecurity=False).hexdigest() != row.kernel_hash.lower():
-            raise Unreadable("its md5 is not its kernel_hash")
-        try:
-            return read_code_object(data)
-        except UnreadableCodeObject as error:
-            raise Unreadable(f"not a readable code object: {error.what}") from None
+        return Unreadable(row.broken, corrupt=not row.too_large)
+    try:
+        return unpack(row)
+    except Unreadable as error:
+        return error
+
+
+def _verified(row: Row, content: bytes | Unreadable) -> bytes | Unreadable:
+    if isinstance(content, Unreadable) or md5_of(content) == row.kernel_hash.lower():
+        return content
+    return Unreadable("its md5 is not its kernel_hash")
+
+
+def _code_object(content: bytes | Unreadable) -> CodeObject | Unreadable:
+    if isinstance(content, Unreadable):
+        return content
+    try:
+        return read_code_object(content)
+    except UnreadableCodeObject as error:
+        return Unreadable(f"not a readable code object: {error.what}")
+
+
+def md5_of(content: bytes) -> str:
+    """Return the md5 of an object, as a database's `kernel_hash` holds it."""
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
 def unpack(row: Row) -> bytes:
@@ -258,37 +291,42 @@ def unpack(row: Row) -> bytes:
     return data
 
 
-def map_rows(rows: Iterator[Row], function: Callable[[Row], T], jobs: int) -> Iterator[T]:
-    """Yield `function` of each row, in order, on `jobs` threads; the bytes waiting are bounded."""
+def map_batches(rows: Iterator[Row], function: Callable[[list[Row]], list[T]], jobs: int) -> Iterator[T]:
+    """Yield what `function` returns for batches of rows, in order, on `jobs` threads; the bytes waiting are bounded."""
     if jobs <= 1:
-        yield from map(function, rows)
+        for batch in _batches(rows):
+            yield from function(batch)
         return
     waiting: deque[tuple[Future[list[T]], int]] = deque()
     in_flight = 0
     with ThreadPoolExecutor(jobs, thread_name_prefix="rows") as pool:
-        for batch, size in _batches(rows):
+        for batch in _batches(rows):
+            size = sum(len(row.blob) for row in batch)
             while waiting and (len(waiting) >= 2 * jobs or in_flight + size > _IN_FLIGHT_BYTES):
                 done, freed = waiting.popleft()
                 in_flight -= freed
                 yield from done.result()
-            waiting.append((pool.submit(_each, function, batch), size))
+            waiting.append((pool.submit(function, batch), size))
             in_flight += size
         for done, _ in waiting:
             yield from done.result()
 
 
-def _each(function: Callable[[Row], T], batch: list[Row]) -> list[T]:
-    return [function(row) for row in batch]
-
-
-def _batches(rows: Iterator[Row]) -> Iterator[tuple[list[Row], int]]:
+def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    """Yield rows in batches of about `_BATCH_BYTES` unpacked; a large one alone."""
     batch: list[Row] = []
     size = 0
     for row in rows:
-        batch.append(row)
-        size += len(row.blob)
-        if size >= _BATCH_BYTES or len(batch) >= _BATCH_ROWS:
-            yield batch, size
+        length = _bytes_of(row)
+        if batch and (size + length > _BATCH_BYTES or len(batch) >= _BATCH_ROWS):
+            yield batch
             batch, size = [], 0
+        batch.append(row)
+        size += length
     if batch:
-        yield batch, size
+        yield batch
+
+
+def _bytes_of(row: Row) -> int:
+    """Return how much memory a row takes at most: what it holds and what it says that it unpacks to."""
+    return 0 if row.broken is not None else max(row.uncompressed_size, len(row.blob))
