@@ -1,20 +1,24 @@
-"""`relmgr cut`: what must be true before a release branch is cut."""
+"""`relmgr cut`: what must be true before a release branch is cut, and cutting it."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from relmgr.cli.options import at_option, instant, output_options, project_options, the_project
 from relmgr.cli.output import emit
 from relmgr.cli.trains import trains_option
-from relmgr.errors import EXIT_BLOCKED, EXIT_OK, UserError
+from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE, UserError
+
+if TYPE_CHECKING:
+    from relmgr.model.project import Project
 
 
 @click.group(name="cut")
 def group() -> None:
-    """What must be true before a branch is cut: plan and checklist."""
+    """What must be true before a branch is cut: plan and checklist; then cut it."""
 
 
 @group.command()
@@ -22,6 +26,15 @@ def group() -> None:
 @project_options
 @trains_option
 @at_option
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Store the plan for `relmgr cut apply FILE`.",
+)
+@click.option(
+    "--accept", multiple=True, metavar="ITEM=REASON", help="With --save: cut although this item is open, and say why."
+)
 @output_options
 def plan(
     release: str,
@@ -29,6 +42,8 @@ def plan(
     repos: tuple[str, ...],
     calendar: Path | None,
     at: str | None,
+    save: Path | None,
+    accept: tuple[str, ...],
     format_: str,
     out: Path | None,
     quiet: bool,
@@ -38,6 +53,10 @@ def plan(
     from relmgr.workflows.trains import calendar_of
 
     loaded = the_project(project, repos)
+    if save is not None:
+        return _store(loaded, calendar or loaded.trains, release, at, save, accept, (format_, out, quiet))
+    if accept:
+        raise UserError("--accept is kept in a stored plan", next_step="add --save FILE")
     document = cut_plan(loaded, calendar_of(calendar or loaded.trains), release, instant(at, loaded))
     emit(document, template="cut/plan", format_=format_, out=out, quiet=quiet)
     return EXIT_BLOCKED if any(step.state == "blocked" for step in document.steps) else EXIT_OK
@@ -79,6 +98,84 @@ def checklist(
         return EXIT_OK
     _emit_merged(document, merge, out, quiet)
     return EXIT_OK
+
+
+@group.command()
+@click.argument("stored", metavar="PLAN", type=click.Path(dir_okay=False, path_type=Path))
+@project_options
+@click.option("--push", multiple=True, metavar="[NAME=]REMOTE", help="Make the branches at this remote too.")
+@click.option("--apply", "mode", flag_value="apply", help="Make the branches: all of them, or none.")
+@click.option("--finish", "mode", flag_value="finish", help="Complete a cut that broke off, although time has passed.")
+@click.option("--undo", "mode", flag_value="undo", help="Take back what a cut that broke off had made.")
+@click.option(
+    "--max-age",
+    type=click.FloatRange(min=0, max=8760),
+    default=24.0,
+    metavar="HOURS",
+    show_default=True,
+    help="Refuse a plan that is older.",
+)
+@output_options
+def apply(
+    stored: Path,
+    project: str | None,
+    repos: tuple[str, ...],
+    push: tuple[str, ...],
+    mode: str | None,
+    max_age: float,
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> int:
+    """What a stored plan would make; with --apply, make it. Exit code 1: refused, or half done; 3: it failed."""
+    from datetime import timedelta
+
+    from relmgr.workflows.cut_apply import apply_stored_cut
+
+    loaded = the_project(project, repos)
+    remotes = _remotes(push, loaded)
+    chosen: Any = mode or "show"
+    document = apply_stored_cut(loaded, stored, remotes, chosen, timedelta(hours=max_age))
+    emit(document, template="cut/apply", format_=format_, out=out, quiet=quiet)
+    if document.state in ("ready", "done") or (chosen == "undo" and document.state == "undone"):
+        return EXIT_OK
+    return EXIT_SOURCE if document.failed else EXIT_BLOCKED
+
+
+def _remotes(push: tuple[str, ...], project: Project) -> dict[str, str]:
+    """Return the remote of each repository: `REMOTE` for all that the project pins, `NAME=REMOTE` for one."""
+    everywhere = [item for item in push if "=" not in item]
+    if len(everywhere) > 1:
+        raise UserError("--push names several remotes for all", next_step="write --push NAME=REMOTE")
+    names = {name for pin in project.pins for name in (pin.provider, pin.consumer)}
+    found = dict.fromkeys(names, everywhere[0]) if everywhere else {}
+    return found | {name: remote for name, _, remote in (item.partition("=") for item in push) if remote}
+
+
+def _store(
+    project: Project,
+    trains: Path | None,
+    release: str,
+    at: str | None,
+    save: Path,
+    accept: tuple[str, ...],
+    shown: tuple[str, Path | None, bool],
+) -> int:
+    from relmgr.cli.output import write_text
+    from relmgr.render.engine import to_json
+    from relmgr.workflows.cut_apply import store_cut
+    from relmgr.workflows.trains import calendar_of
+
+    reasons = {key: reason.strip() for key, _, reason in (item.partition("=") for item in accept)}
+    if empty := [key for key, reason in reasons.items() if not reason]:
+        raise UserError(f"--accept {empty[0]}: no reason", next_step="write --accept ITEM=REASON")
+    document, stored = store_cut(project, calendar_of(trains), release, instant(at, project), reasons)
+    write_text(save, to_json(stored))
+    format_, out, quiet = shown
+    emit(document, template="cut/plan", format_=format_, out=out, quiet=quiet)
+    for item in stored.blocking:
+        click.echo(f"relmgr: not to be applied while open: {item.id}", err=True)
+    return EXIT_BLOCKED if stored.blocking else EXIT_OK
 
 
 def _emit_merged(document: object, merge: Path, out: Path | None, quiet: bool) -> None:
