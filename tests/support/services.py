@@ -14,7 +14,7 @@ import pytest
 def need(program: str, package: str | None = None) -> str:
     """Return the path of `program`; without it skip, or fail where RELMGR_CI is set. `package` is Debian's name."""
     path = shutil.which(program)
-    return path if path else _missing(f"{program} is not installed (Debian: {package or program})")
+    return path if path else missing(f"{program} is not installed (Debian: {package or program})")
 
 
 def need_module(name: str) -> ModuleType:
@@ -22,10 +22,11 @@ def need_module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError:
-        return _missing(f"the Python module {name} is not installed")
+        return missing(f"the Python module {name} is not installed")
 
 
-def _missing(reason: str) -> NoReturn:
+def missing(reason: str) -> NoReturn:
+    """Skip with the reason, or fail where RELMGR_CI is set."""
     if os.environ.get("RELMGR_CI"):
         pytest.fail(reason)
     pytest.skip(reason)
