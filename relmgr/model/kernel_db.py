@@ -106,6 +106,8 @@ class RowCounts(Noun):
 class FileScan(Noun):
     """What one file holds. Counts are None where the file could not be read; `stale` is None without a target ABI.
 
+    An `unreadable` file of which a part was read keeps the counts of that part, but never a `stale` of 0.
+
     `mlir_rows` are the provider's kernels, by name or symbol. `conventions` counts the rows whose object was read, and
     with a deep scan other kernels as `other`. `corrupt` rows break the database's own promises; `unknown` rows are the
     provider's with arguments of no known convention, or of another than could be judged: never counted as fresh.

@@ -20,7 +20,7 @@ from pathlib import Path
 from relmgr.errors import SourceError, UserError
 from relmgr.sources.db_files import read_bz2, sha256_of, unpacked
 from relmgr.sources.kernel_rows import require_table
-from relmgr.sources.sqlite_readonly import open_readonly
+from relmgr.sources.sqlite_readonly import DATABASE_ERRORS, open_readonly
 
 PARTIAL, NEW = ".relmgr-partial", ".relmgr-new"
 _CHUNK = 1 << 20
@@ -38,6 +38,13 @@ def write_pruned(path: Path, out: Path, stale: Sequence[int], sha256: str, *, ag
     Every remaining row is compared byte for byte with the original. With `again` an `out` left by a killed run goes.
     Raises `SourceError` when the database is another by now, is open for writing, or the result fails a check.
     """
+    try:
+        return _write_pruned(path, out, stale, sha256, again)
+    except (*DATABASE_ERRORS, OSError) as error:
+        raise SourceError(f"could not be written: {error}; nothing was changed", where=str(out)) from None
+
+
+def _write_pruned(path: Path, out: Path, stale: Sequence[int], sha256: str, again: bool) -> int:
     with ExitStack() as stack:
         partial = stack.enter_context(_partial(out, again))
         _require_no_log(path)

@@ -219,7 +219,8 @@ class _Scan:
                 "counts": RowCounts(
                     solvers=solvers, directions=directions, archs=archs, dtypes=dtypes, layouts=layouts
                 ),
-                "stale": None if self.rules.convention is None else self.stale,
+                # What was found stale is; that nothing was is no answer of a scan that may have missed rows.
+                "stale": None if self.rules.convention is None or (state != "ok" and not self.stale) else self.stale,
                 "corrupt": self.corrupt,
                 "unknown": self.unknown,
                 "findings": tuple(self.findings),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,7 +20,7 @@ from relmgr.model.kernel_db import (
 )
 from relmgr.sources.db_files import read_pointer, unpacked
 from relmgr.sources.kernel_rows import Unreadable, read_objects, read_rows, require_table
-from relmgr.sources.sqlite_readonly import ReadOnlyDatabase, open_readonly
+from relmgr.sources.sqlite_readonly import DATABASE_ERRORS, ReadOnlyDatabase, open_readonly
 
 MAX_LISTED = 50_000
 MAX_FINDINGS = 1_000
@@ -117,7 +116,7 @@ class _Diff:
                     raise SourceError("its index is out of order", where=str(self.sides[side].path))
                 last = entry
                 yield entry
-        except sqlite3.Error as error:
+        except DATABASE_ERRORS as error:
             raise SourceError(f"the rows cannot be walked: {error}", where=str(self.sides[side].path)) from None
 
     def _compare(self, before: _Entry, after: _Entry) -> None:

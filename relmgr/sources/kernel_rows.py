@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from relmgr.errors import SourceError
 from relmgr.model.code_object import CodeObject, UnreadableCodeObject
 from relmgr.sources.code_object import read_code_object
+from relmgr.sources.sqlite_readonly import DATABASE_ERRORS
 
 TABLE, INDEX = "kern_db", "idx_kern_db"
 COLUMNS = ("id", "kernel_name", "kernel_args", "kernel_blob", "kernel_hash", "uncompressed_size")
@@ -84,8 +85,8 @@ def require_table(connection: sqlite3.Connection, where: str) -> None:
     try:
         found = connection.execute("SELECT type, sql FROM sqlite_master WHERE name = ?", (TABLE,)).fetchone()
         encoding = connection.execute("PRAGMA encoding").fetchone()[0]
-        columns = {row[1]: row[6] for row in connection.execute(f"PRAGMA table_xinfo({TABLE})")} if found else {}
-    except (sqlite3.Error, UnicodeError) as error:
+        columns = {row[1]: row for row in connection.execute(f"PRAGMA table_xinfo({TABLE})")} if found else {}
+    except DATABASE_ERRORS as error:
         raise SourceError(f"the schema cannot be read: {error}", where=where) from None
     if encoding != "UTF-8":
         raise SourceError(f"its text is {encoding}, not UTF-8", where=where)
@@ -94,8 +95,14 @@ def require_table(connection: sqlite3.Connection, where: str) -> None:
     kind, sql = found
     if kind != "table" or not isinstance(sql, str) or not re.match(r"\s*CREATE\s+TABLE\b", sql, re.IGNORECASE):
         raise SourceError(f"{TABLE} is not a plain table", where=where)
-    if missing := [name for name in COLUMNS if columns.get(name) != 0]:
+    if missing := [name for name in COLUMNS if name not in columns or columns[name][6] != 0]:
         raise SourceError(f"{TABLE} has no plain column {', '.join(missing)}", where=where)
+    if (
+        columns["id"][2].upper() != "INTEGER"
+        or not columns["id"][5]
+        or re.search(r"WITHOUT\s+ROWID", sql, re.IGNORECASE)
+    ):
+        raise SourceError(f"id is not the integer key of {TABLE}", where=where)
 
 
 def list_rows(connection: sqlite3.Connection, pattern: str | None) -> Listing:
@@ -139,7 +146,7 @@ def _walk(connection: sqlite3.Connection, query: str, values: tuple[str, ...], p
         for row_id, name in connection.execute(query, values):
             if matches is None or not isinstance(name, str) or matches(name):
                 found.append(row_id)
-    except sqlite3.Error as error:
+    except DATABASE_ERRORS as error:
         return _Walk(found, False, f"the list of rows breaks off after {len(found)}: {error}")
     return _Walk(found, True)
 
@@ -147,7 +154,7 @@ def _walk(connection: sqlite3.Connection, query: str, values: tuple[str, ...], p
 def _count(connection: sqlite3.Connection, query: str) -> int | None:
     try:
         return int(connection.execute(query).fetchone()[0])
-    except sqlite3.Error:
+    except DATABASE_ERRORS:
         return None
 
 
@@ -173,7 +180,7 @@ def read_rows(connection: sqlite3.Connection, ids: Sequence[int]) -> Iterator[Ro
         chunk = ids[at : at + _CHUNK_ROWS]
         try:
             rows = _read_chunk(connection, chunk)
-        except (sqlite3.Error, MemoryError):
+        except DATABASE_ERRORS:
             for row_id in chunk:
                 yield _read_alone(connection, row_id)
             at += len(chunk)
@@ -200,7 +207,7 @@ def _read_chunk(connection: sqlite3.Connection, chunk: Sequence[int]) -> list[Ro
 def _read_alone(connection: sqlite3.Connection, row_id: int) -> Row:
     try:
         values = connection.execute(_READ_ONE, (MAX_OBJECT_BYTES, row_id)).fetchone()
-    except (sqlite3.Error, MemoryError) as error:
+    except DATABASE_ERRORS as error:
         return _broken(row_id, f"SQLite cannot read it: {error}")
     return _row(values) if values else _broken(row_id, _GONE)
 

@@ -29,6 +29,9 @@ MAX_COPY_BYTES = 8 << 30
 LOCK_SECONDS = 1.0
 _CACHE_KIB = 8192
 
+# A message about a damaged schema need not be text, and Python then fails on the message.
+DATABASE_ERRORS = (sqlite3.Error, UnicodeError, MemoryError)
+
 How = Literal["shared", "immutable", "copy"]
 _PARAMETERS: dict[How, str] = {"shared": "mode=ro", "immutable": "immutable=1", "copy": "mode=rw"}
 # https://www.sqlite.org/fileformat.html: 18 and 19 are the versions to write and read (2: WAL), 24 the change counter.
@@ -93,7 +96,7 @@ def _connect(path: Path, parameters: str, stack: ExitStack) -> sqlite3.Connectio
         connection = sqlite3.connect(
             f"{path.resolve().as_uri()}?{parameters}", uri=True, timeout=LOCK_SECONDS, isolation_level=None
         )
-    except sqlite3.Error as error:
+    except DATABASE_ERRORS as error:
         raise SourceError(f"SQLite cannot open it: {error}", where=str(path)) from None
     stack.callback(connection.close)
     connection.text_factory = _text
@@ -106,14 +109,14 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def _probe(connection: sqlite3.Connection) -> sqlite3.Error | None:
+def _probe(connection: sqlite3.Connection) -> Exception | None:
     """Return why the database cannot be read, None when it can. The schema is not trusted to run anything."""
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute("PRAGMA query_only = ON")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.Error as error:
+    except DATABASE_ERRORS as error:
         return error
     return None
 

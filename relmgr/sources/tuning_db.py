@@ -15,7 +15,7 @@ from relmgr.errors import SourceError
 from relmgr.model.kernel_db import DatabaseName, TuningEntry, TuningFile
 from relmgr.sources.db_files import is_packed, read_bz2, read_pointer, unpacked
 from relmgr.sources.db_names import parse_database_name
-from relmgr.sources.sqlite_readonly import MAGIC, open_readonly
+from relmgr.sources.sqlite_readonly import DATABASE_ERRORS, MAGIC, open_readonly
 
 MAX_LINE_BYTES = 1 << 20
 MAX_TEXT_BYTES = 4 << 30
@@ -100,7 +100,7 @@ class _Count:
                     else:
                         self.not_understood += 1
                 self.listed = [entry.model_copy(update={"key": _config(connection, entry.at)}) for entry in self.listed]
-            except sqlite3.Error as error:
+            except DATABASE_ERRORS as error:
                 raise SourceError(f"SQLite cannot read it: {error}", where=self.path) from None
             if database.changed():
                 raise SourceError("another process wrote to it meanwhile: read it again", where=self.path)
@@ -202,7 +202,7 @@ def _config(connection: sqlite3.Connection, row_id: int) -> str:
     try:
         cursor = connection.execute(_CONFIG, (row_id,))
         values = cursor.fetchone()
-    except sqlite3.Error:
+    except DATABASE_ERRORS:
         return ""
     names = [column[0] for column in cursor.description][1:]
     return " ".join(f"{n}={v}" for n, v in zip(names, values[1:], strict=True))[:MAX_KEY] if values else ""

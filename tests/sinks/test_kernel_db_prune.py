@@ -242,6 +242,17 @@ def test_a_fault_in_the_copy_is_noticed(tmp_path: Path, monkeypatch: pytest.Monk
     assert names_in(tmp_path) == ["gfx90a68.kdb"]
 
 
+def test_a_full_disk_is_said_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sink, "_sync", full)
+    path = write_database(tmp_path / "gfx90a68.kdb", ROWS)
+    with pytest.raises(SourceError, match="No space left on device; nothing was changed"):
+        prune(path, None)
+    assert names_in(tmp_path) == ["gfx90a68.kdb"]
+
+
 @pytest.mark.slow
 def test_k6_killed_at_any_moment_nothing_is_lost(tmp_path: Path) -> None:
     seed = random.randrange(1 << 32)
