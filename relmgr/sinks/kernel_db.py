@@ -16,6 +16,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from relmgr.errors import SourceError, UserError
 from relmgr.sources.db_files import read_bz2, sha256_of, unpacked
@@ -31,59 +32,89 @@ _KEPT_NAMES = 1_000
 _HEADER_PRAGMAS = ("page_size", "auto_vacuum", "encoding", "user_version", "application_id")
 
 
-def write_pruned(path: Path, out: Path, stale: Sequence[int], sha256: str, *, again: bool = False) -> int:
-    """Write the database at `path` without the rows `stale` to `out`, whole or not at all; return the new size.
+class Written(NamedTuple):
+    """The size of the new database in bytes, and where the old one is kept when it was swapped."""
+
+    size: int
+    kept_old: Path | None
+
+
+def write_pruned(path: Path, out: Path, stale: Sequence[int], sha256: str, *, swap_abi: int | None = None) -> Written:
+    """Write the database at `path` without the rows `stale` to `out`, whole or not at all.
 
     `sha256` is that of the bytes in which these rows were found. Either file may be bz2: by its bytes, and by its name.
-    Every remaining row is compared byte for byte with the original. With `again` an `out` left by a killed run goes.
+    Every remaining row is compared byte for byte with the original. With `swap_abi` the file then takes the place of
+    `path`, which is kept as `<path>.before-abi-<swap_abi>`; `out` is a passing name, and one left by a killed run goes.
     Raises `SourceError` when the database is another by now, is open for writing, or the result fails a check.
     """
     try:
-        return _write_pruned(path, out, stale, sha256, again)
+        with _partial(out, again=swap_abi is not None) as partial:
+            return _write(path, out, partial, stale, sha256, swap_abi)
     except (*DATABASE_ERRORS, OSError) as error:
-        raise SourceError(f"could not be written: {error}; nothing was changed", where=str(out)) from None
+        raise SourceError(f"could not be written: {error}; the old one is untouched", where=str(out)) from None
 
 
-def _write_pruned(path: Path, out: Path, stale: Sequence[int], sha256: str, again: bool) -> int:
+def _write(path: Path, out: Path, partial: Path, stale: Sequence[int], sha256: str, swap_abi: int | None) -> Written:
     with ExitStack() as stack:
-        partial = stack.enter_context(_partial(out, again))
         _require_no_log(path)
+        stamp = _stamp(path)
         content = stack.enter_context(unpacked(path))
+        in_wal_mode = _is_in_wal_mode(content)
         database = stack.enter_context(open_readonly(content))
         old = database.connection
         if database.locked_by_other:
             raise SourceError("another process is writing to it", where=str(path), next_step=_END_IT)
         require_table(old, str(path))
-        old.execute("BEGIN")
         _require_only_tables(old, path)
-        # Read after the lock is held: nobody can change it between this and the end.
-        if sha256_of(path) != sha256:
-            raise SourceError("it is not the database that was scanned", where=str(path), next_step="try again")
+        _lock_as_scanned(old, path, sha256)
+        # From here to the end `path` must not be opened and closed: that would drop the lock on it, as POSIX has it.
         _copy_without(old, partial, stale)
         _verify(old, partial, stale, path)
-        _keep_journal_mode(content, partial)
+        if in_wal_mode:
+            _set_wal_mode(partial)
         ready = _packed(partial) if out.suffix == ".bz2" else partial
         _sync(ready)
-        if database.changed():
+        _require_no_log(path)
+        if _stamp(path) != stamp:
             raise SourceError("another process wrote to it meanwhile", where=str(path), next_step=_END_IT)
         ready.rename(out)
         _sync_folder(out.parent)
-        return out.stat().st_size
+        size = out.stat().st_size
+        return Written(size, None if swap_abi is None else _swap(path, out, swap_abi, stamp))
 
 
-def swap(path: Path, new: Path, abi: int) -> Path:
+def _lock_as_scanned(old: sqlite3.Connection, path: Path, sha256: str) -> None:
+    """Begin to read, which keeps writers from committing, at the content that was scanned."""
+    before = old.execute("PRAGMA data_version").fetchone()
+    same = sha256_of(path) == sha256
+    old.execute("BEGIN")
+    old.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if not same or old.execute("PRAGMA data_version").fetchone() != before:
+        raise SourceError("it is not the database that was scanned", where=str(path), next_step="try again")
+
+
+def _swap(path: Path, new: Path, abi: int, stamp: tuple[int, ...]) -> Path:
     """Put `new` in the place of `path` in one step; return where the old one is kept.
 
-    The old file first gets a second name (a hard link, or a synchronised copy), so that it is never without one.
+    The old file first gets a second name (a hard link, or a synchronised copy), so that it is never without one. A
+    process that has it open goes on with the old one.
     """
-    _require_no_log(path)
-    kept = _second_name(path, abi)
     shutil.copymode(path, new)
     with suppress(OSError):
         os.chown(new, path.stat().st_uid, path.stat().st_gid)
+    kept = _second_name(path, abi)
+    if _stamp(path) != stamp:
+        kept.unlink()
+        raise SourceError("another process wrote to it meanwhile", where=str(path), next_step=_END_IT)
     new.replace(path)
     _sync_folder(path.parent)
     return kept
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Return what a write changes, without opening the file."""
+    stat = path.stat()
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def _require_no_log(path: Path) -> None:
@@ -134,15 +165,20 @@ def _partial(out: Path, again: bool) -> Iterator[Path]:
             raise UserError("another prune is writing it", where=str(out), next_step="wait for it") from None
         if os.fstat(handle).st_nlink == 0:  # the other run has just ended and removed it
             raise UserError("another prune was writing it", where=str(out), next_step="try again")
-        if again:
-            out.unlink(missing_ok=True)
-        if out.exists():
-            raise UserError("it exists already", where=str(out), next_step="give another --out, or remove it")
-        _remove(partial)
-        yield partial
+        # From here it is ours alone, and so is what lies at its names.
+        try:
+            if again:
+                out.unlink(missing_ok=True)
+            if out.exists():
+                raise UserError("it exists already", where=str(out), next_step="give another --out, or remove it")
+            _remove(partial)
+            yield partial
+        finally:
+            _remove(partial)
+            if again:
+                out.unlink(missing_ok=True)
+            lock.unlink(missing_ok=True)
     finally:
-        _remove(partial)
-        lock.unlink(missing_ok=True)
         os.close(handle)
 
 
@@ -228,13 +264,15 @@ def _same_row(old: tuple[object, ...], new: tuple[object, ...] | None) -> bool:
     return new is not None and old == new and [type(value) for value in old] == [type(value) for value in new]
 
 
-def _keep_journal_mode(old: Path, partial: Path) -> None:
-    """Give the new file the write-ahead mode in its header where the old one has it."""
-    with old.open("rb") as file:
-        in_wal_mode = file.read(20)[18:20] == b"\2\2"
-    if in_wal_mode:
-        with closing(sqlite3.connect(partial, isolation_level=None)) as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
+def _is_in_wal_mode(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(20)[18:20] == b"\2\2"
+
+
+def _set_wal_mode(partial: Path) -> None:
+    """Give the new file the write-ahead mode in its header, as the old one has it."""
+    with closing(sqlite3.connect(partial, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
 
 
 def _packed(source: Path) -> Path:

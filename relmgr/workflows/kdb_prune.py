@@ -9,7 +9,7 @@ from pathlib import Path
 
 from relmgr.errors import SourceError, UserError
 from relmgr.model.kernel_db import FileScan, PrunePlan
-from relmgr.sinks.kernel_db import NEW, swap, write_pruned
+from relmgr.sinks.kernel_db import NEW, write_pruned
 from relmgr.sources.db_files import is_packed, sha256_of
 from relmgr.sources.kernel_db import ScanRules, scan_file
 from relmgr.workflows.kdb import Target
@@ -27,9 +27,11 @@ def prune_database(path: Path, out: Path | None, target: Target, rules: ScanRule
     if not apply or plan.removed == 0:
         return plan
     new = out or path.with_name(f"{path.name}{NEW}{'.bz2' if is_packed(path) else ''}")
-    size = write_pruned(path, new, [row.id for row in scan.stale_rows], sha256, again=out is None)
-    kept = swap(path, new, plan.abi) if out is None else None
-    done = {"applied": True, "verified": True, "size_after": size, "kept_old": str(kept) if kept else None}
+    written = write_pruned(
+        path, new, [row.id for row in scan.stale_rows], sha256, swap_abi=plan.abi if out is None else None
+    )
+    kept = str(written.kept_old) if written.kept_old else None
+    done = {"applied": True, "verified": True, "size_after": written.size, "kept_old": kept}
     return plan.model_copy(update=done)
 
 

@@ -202,6 +202,40 @@ def test_a_locked_database_is_refused(tmp_path: Path) -> None:
     assert names_in(tmp_path) == ["gfx90a68.kdb"]
 
 
+LOCKED = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], timeout=0.1, isolation_level=None)
+try:
+    connection.execute("DELETE FROM kern_db WHERE id = 1")
+except sqlite3.OperationalError as error:
+    print(error)
+"""
+
+
+def test_no_other_process_can_commit_between_the_check_and_the_swap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_database(tmp_path / "gfx90a68.kdb", ROWS)
+    said: list[str] = []
+
+    def then_write(name: str) -> None:
+        function = getattr(sink, name)
+
+        def wrapped(*args: object) -> object:
+            result = function(*args)
+            run = subprocess.run([sys.executable, "-c", LOCKED, str(path)], capture_output=True, text=True, check=True)
+            said.append(run.stdout)
+            return result
+
+        monkeypatch.setattr(sink, name, wrapped)
+
+    for step in ("_lock_as_scanned", "_copy_without", "_verify", "_sync", "_second_name"):
+        then_write(step)
+    prune(path, None)
+    assert said == ["database is locked\n"] * 5
+    assert [row[0] for row in stored(path)] == [1, 3, 5]
+
+
 def test_a_schema_with_a_trigger_is_refused(tmp_path: Path) -> None:
     trigger = "CREATE TRIGGER t AFTER DELETE ON kern_db BEGIN DELETE FROM kern_db; END;"
     path = write_database(tmp_path / "gfx90a68.kdb", ROWS, schema=SCHEMA + trigger)
@@ -211,8 +245,13 @@ def test_a_schema_with_a_trigger_is_refused(tmp_path: Path) -> None:
 
 def test_two_runs_on_one_output_do_not_meet(tmp_path: Path) -> None:
     path = write_database(tmp_path / "gfx90a68.kdb", ROWS)
-    with sink._partial(tmp_path / "new.kdb", False), pytest.raises(UserError, match="another prune is writing"):
-        prune(path, tmp_path / "new.kdb")
+    with sink._partial(tmp_path / "new.kdb", again=False) as partial:
+        partial.write_text("half")
+        with pytest.raises(UserError, match="another prune is writing"):
+            prune(path, tmp_path / "new.kdb")
+        assert partial.read_text() == "half"
+        with pytest.raises(UserError, match="another prune is writing"):
+            prune(path, tmp_path / "new.kdb")
     assert prune(path, tmp_path / "new.kdb").applied
 
 
@@ -248,7 +287,7 @@ def test_a_full_disk_is_said_and_nothing_is_left(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(sink, "_sync", full)
     path = write_database(tmp_path / "gfx90a68.kdb", ROWS)
-    with pytest.raises(SourceError, match="No space left on device; nothing was changed"):
+    with pytest.raises(SourceError, match="No space left on device; the old one is untouched"):
         prune(path, None)
     assert names_in(tmp_path) == ["gfx90a68.kdb"]
 
