@@ -29,7 +29,7 @@ def standin() -> Iterator[StandIn]:
 
 
 def door(standin: StandIn) -> GitHub:
-    return GitHub(Credentials(token="t"), standin.url, clock=Clock(sleep=lambda seconds: None))
+    return GitHub(Credentials(token="planted-token-0123"), standin.url, clock=Clock(sleep=lambda seconds: None))
 
 
 def ref(number: int, slug: str = "acme/gadget") -> PullRequestRef:
