@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -34,10 +33,10 @@ class Journal:
         try:
             if self.file.stat().st_size > _MAX_BYTES:
                 raise ValueError("too large")
-            head, *lines = self.file.read_text(encoding="utf-8").splitlines() or [""]
+            head, *lines = self._whole_lines() or [""]
             if json.loads(head) != self.head:
                 raise ValueError("another device, pin, number or head")
-            found = [json.loads(line) for line in _whole(lines)]
+            found = [json.loads(line) for line in lines]
             cases = {entry["key"]: SmokeCase.model_validate(entry["case"]) for entry in found}
         except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
             what = str(error).partition("\n")[0]
@@ -49,6 +48,14 @@ class Journal:
         return {
             cell.key: CellResult(cell=cell, case=case) for cell in plan.cells if _counts(case := cases.get(cell.key))
         }
+
+    def _whole_lines(self) -> list[str]:
+        """Return the journal's lines; a last one that was cut off while it was written is removed from the file."""
+        data = self.file.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        if whole != data:
+            self.file.write_bytes(whole)
+        return whole.decode("utf-8").splitlines()
 
     def add(self, result: CellResult) -> None:
         """Write one finished cell."""
@@ -65,10 +72,3 @@ class Journal:
 
 def _counts(case: SmokeCase | None) -> bool:
     return case is not None and case.outcome != "error"
-
-
-def _whole(lines: Sequence[str]) -> Sequence[str]:
-    """Return the lines without a last one that was cut off while it was written."""
-    if lines and not lines[-1].endswith("}"):
-        return lines[:-1]
-    return lines
