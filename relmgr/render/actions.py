@@ -1,0 +1,124 @@
+"""From documents to what must be true on the forge. Pure: the same document gives the same actions, word for word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from relmgr.model.actions import Action, Annotation, Conclusion, UpsertCheck, UpsertComment, UpsertIssue
+from relmgr.model.checklist import Checklist
+from relmgr.model.project import Project
+from relmgr.model.pull_request import PullRequestRef
+from relmgr.model.snapshot import Snapshot
+from relmgr.model.ticket import Tickets
+from relmgr.model.ticket_block import marker as ticket_marker
+from relmgr.model.ticket_block import parse_block
+from relmgr.model.verdict import Decision, GateReport
+from relmgr.render.comment import quoted
+from relmgr.render.engine import render
+
+CHECK_NAME = "relmgr"
+_CONCLUSIONS: dict[Decision, Conclusion | None] = {"merge": "success", "wait": None, "block": "failure"}
+_TICKET_STATES = {"open": "open", "done": "done", "withdrawn": "withdrawn"}
+
+
+def gate_actions(snapshot: Snapshot, report: GateReport) -> tuple[Action, ...]:
+    """Return the comment and the check of a judged pull request; a check needs to know the head's commit.
+
+    A wait is a check that is not completed: a merge button stays closed, and nothing is red.
+    """
+    thread = thread_of(snapshot.subject)
+    body = tidy(render("comment/gate.md.j2", d=report, snapshot=snapshot, q=quoted))
+    actions: list[Action] = [UpsertComment(thread=thread, key="gate", body=body)]
+    if snapshot.head is not None and snapshot.merged_at is None:
+        check = UpsertCheck(
+            repository=thread.repository,
+            commit=snapshot.head,
+            # Two pull requests can share a head: each has a check of its own (M9).
+            key=f"gate/{thread.number}",
+            name=CHECK_NAME,
+            conclusion=_CONCLUSIONS[report.decision],
+            title=" ".join(render("check_run/gate-title.txt.j2", d=report).split()),
+            summary=tidy(render("check_run/gate.md.j2", d=report, q=quoted)),
+            annotations=tuple(annotations_of(snapshot)),
+        )
+        actions.append(check)
+    return tuple(actions)
+
+
+def annotations_of(snapshot: Snapshot) -> Iterable[Annotation]:
+    """Yield remarks at lines of the change: pins that cross the ABI, and rules that would be refused (B8)."""
+    crossing = {move.pin: move for move in snapshot.pin_moves or () if move.abi and move.abi.crossing}
+    for pin in snapshot.pins or ():
+        for site in pin.sites:
+            move = crossing.get(pin.pin)
+            if move is not None and move.abi is not None and site.line is not None:
+                said = f"{move.contract} {move.abi.old} ({move.abi.old_convention}) -> "
+                said += f"{move.abi.new} ({move.abi.new_convention}): kernels built before must be rebuilt"
+                path = site.site.split(":")[0]
+                yield _annotation(path, site.line, "warning", "this pin crosses the kernel ABI", said)
+    for edit in snapshot.policy_edits or ():
+        if edit.problem:
+            yield _annotation(edit.path, _line_in(edit.problem, edit.path), "failure", "not accepted", edit.problem)
+
+
+def ticket_actions(document: Tickets) -> tuple[Action, ...]:
+    """Return the issue of each ticket; one that somebody already plans by hand is only told, in that issue."""
+    actions: list[Action] = []
+    for ticket in document.tickets:
+        data = parse_block(ticket.body)
+        if ticket.action == "join" or data is None:
+            continue
+        actions.append(
+            UpsertIssue.model_validate(
+                {
+                    "repository": document.consumer,
+                    "marker": ticket_marker(data.key),
+                    "title": ticket.title[:256],
+                    "body": ticket.body,
+                    "state": _TICKET_STATES[ticket.state],
+                }
+            )
+        )
+    return tuple(actions)
+
+
+def checklist_action(project: Project, document: Checklist, repository: str) -> UpsertIssue:
+    """Return the issue of a cut's checklist: what people tick and write in it stays, and once closed it stays so."""
+    body = render("cut/checklist.md.j2", d=document)
+    first = body.split("\n", 1)[0]
+    title = f"Cut of {document.release}"
+    return UpsertIssue(
+        repository=project.repositories[repository].slug,
+        marker=first,
+        title=title,
+        body=body,
+        state=None,
+        keep_hands=True,
+    )
+
+
+def tidy(text: str) -> str:
+    """Return Markdown without runs of blank lines, with one newline at its end."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if line.strip() or (lines and lines[-1]):
+            lines.append(line.rstrip())
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def _annotation(path: str, line: int, level: str, title: str, message: str) -> Annotation:
+    fields = {"path": path, "line": line, "end_line": line, "level": level, "title": title, "message": message}
+    return Annotation.model_validate(fields)
+
+
+def _line_in(problem: str, path: str) -> int:
+    """Return the first line that a refusal names in its file, 1 where it names none."""
+    rest = problem.split(f"{path}:", 1)[-1]
+    digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+    return int(digits[:9]) if f"{path}:" in problem and digits and int(digits[:9]) else 1
+
+
+def thread_of(subject: str) -> PullRequestRef:
+    """Return `owner/repo#n` as a name."""
+    slug, _, number = subject.rpartition("#")
+    return PullRequestRef(repository=slug, number=int(number))

@@ -1,0 +1,49 @@
+"""`--post`: from a document to the forge. Each says what must be true; a sink makes it so, or only shows it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from relmgr.model.actions import Posting
+from relmgr.model.checklist import Checklist
+from relmgr.model.project import PinConfig, Project
+from relmgr.model.snapshot import Snapshot
+from relmgr.model.ticket import Tickets
+from relmgr.model.verdict import GateReport
+from relmgr.render.actions import checklist_action, gate_actions, ticket_actions
+from relmgr.sinks.dry_run import DryRun
+from relmgr.sinks.github import GitHubSink
+from relmgr.sources.github import GitHub, open_github
+from relmgr.sources.github_facts import read_ticket_issues
+from relmgr.workflows.ticket import TicketInputs
+
+Sink = GitHubSink | DryRun
+
+
+def sink_of(project: Project, *, dry_run: bool, github: GitHub | None = None) -> Sink:
+    """Return the sink: the project's forge, or the one that shows the same actions and asks nobody."""
+    return DryRun() if dry_run else GitHubSink(github or open_github(project.forge))
+
+
+def post_gate(sink: Sink, snapshot: Snapshot, report: GateReport) -> Posting:
+    """Post what the gate says about one pull request: a comment and a check."""
+    return sink.apply(gate_actions(snapshot, report))
+
+
+def post_tickets(sink: Sink, document: Tickets) -> Posting:
+    """File, update, close or reopen the issue of each regeneration ticket."""
+    return sink.apply(ticket_actions(document))
+
+
+def post_checklist(sink: Sink, project: Project, document: Checklist) -> Posting:
+    """Post a cut's checklist as an issue of the main consumer, keeping what people wrote into it."""
+    return sink.apply((checklist_action(project, document, project.pin().consumer),))
+
+
+def with_issues(project: Project, pin: PinConfig, given: TicketInputs, github: GitHub, folder: Path) -> TicketInputs:
+    """Return the inputs of `kdb ticket` with the tickets that are on the forge, as a list written into `folder`."""
+    issues = read_ticket_issues(github, project.repositories[pin.consumer].slug)
+    file = folder / "issues.json"
+    file.write_text(json.dumps(issues), encoding="utf-8")
+    return given._replace(existing=file)
