@@ -29,6 +29,7 @@ Lines = dict[Loc, int]
 DEFAULT_PROJECT = "miopen-rocmlir"
 PROJECT_FILE = "relmgr.toml"
 MAX_CONFIG_BYTES = 1_000_000
+MAX_FLOW_DEPTH = 100
 
 
 def load_project(name_or_file: str | None = None, paths: dict[str, str] | None = None) -> Project:
@@ -119,6 +120,8 @@ def read_yaml(file: Path) -> tuple[Any, Lines]:
 
 def parse_yaml(text: str, where: str) -> tuple[Any, Lines]:
     """Parse YAML text from `where`; return its data and the line of each key."""
+    if _flow_depth(text) > MAX_FLOW_DEPTH:
+        raise UserError("nested too deeply", where=where, next_step="write it flatter")
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
             raise UserError("YAML aliases are not accepted", where=where, next_step="write the value out")
@@ -133,6 +136,18 @@ def parse_yaml(text: str, where: str) -> tuple[Any, Lines]:
     if node is not None:
         _yaml_lines(node, (), lines)
     return data, lines
+
+
+def _flow_depth(text: str) -> int:
+    """Return how deep brackets nest, quotes not looked at: PyYAML takes quadratic time over deep ones."""
+    depth = deepest = 0
+    for character in text:
+        if character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth = max(depth - 1, 0)
+    return deepest
 
 
 def validate(model: type[T], data: Any, lines: Lines, file: Path | str) -> T:
