@@ -213,7 +213,10 @@ def main() -> None:
         from benchmarks.generated_kdb import generate
 
         generate(database, given.rows)
-    print(f"{given.rows} rows, {database.stat().st_size / 1e6:.0f} MB; best of {given.rounds}; {os.cpu_count()} cores")
+    print(
+        f"{given.rows} rows, {database.stat().st_size / 1e6:.0f} MB; best of {given.rounds}; {os.cpu_count()} cores,"
+        f" load {os.getloadavg()[0]:.1f} before (wall times need idle cores)"
+    )
     if "mlir" in only:
         against_floor(database, given.rounds, deep=False)
     if "deep" in only:

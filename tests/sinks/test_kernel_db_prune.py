@@ -293,6 +293,7 @@ def test_a_full_disk_is_said_and_nothing_is_left(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_k6_killed_at_any_moment_nothing_is_lost(tmp_path: Path) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")

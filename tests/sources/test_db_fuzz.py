@@ -76,6 +76,7 @@ def test_a_hundred_databases_of_a_known_seed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_a_minute_of_databases(tmp_path: Path) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
