@@ -70,7 +70,10 @@ def run(
 
     # First of all, so that devices open while the rest of the program is read.
     with start_workers(backend, workers) as started:
+        from relmgr.render.engine import render, to_json
+        from relmgr.render.junit import render_junit
         from relmgr.smoke.plan import check_selection
+        from relmgr.smoke.report import failed_by_environment
         from relmgr.workflows.locate import named_pin
         from relmgr.workflows.smoke import SmokeOptions, bind_report, run_smoke, run_view, sign_run
 
@@ -86,18 +89,15 @@ def run(
         progress = _Progress(quiet or not sys.stderr.isatty())
         binding = bind_report(loaded, pin, abi, ref, pinned, head)
         done = run_smoke(started, loaded, pin, binding, options, progress)
-    from relmgr.render.engine import render, to_json
-    from relmgr.render.junit import render_junit
-    from relmgr.smoke.report import failed_by_environment
-
-    done = sign_run(loaded, done, sign_key)
-    if json_file is not None:
-        write_text(json_file, to_json(done.report))
-    if junit is not None:
-        write_text(junit, render_junit(done))
-    if html is not None:
-        write_text(html, render("smoke/run.html.j2", d=done.report, **run_view(done)))
-    emit(done.report, template="smoke/run", format_=format_, out=out, quiet=quiet, **run_view(done))
+        started.pool.stop()
+        done = sign_run(loaded, done, sign_key)
+        if json_file is not None:
+            write_text(json_file, to_json(done.report))
+        if junit is not None:
+            write_text(junit, render_junit(done))
+        if html is not None:
+            write_text(html, render("smoke/run.html.j2", d=done.report, **run_view(done)))
+        emit(done.report, template="smoke/run", format_=format_, out=out, quiet=quiet, **run_view(done))
     if done.report.verdict == "passed":
         return EXIT_OK
     return EXIT_SOURCE if failed_by_environment(done.results) else EXIT_BLOCKED

@@ -101,14 +101,16 @@ class Pool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        workers = [*self.idle, *self.busy]
-        for worker in workers:
-            _kill(worker.process)
-        for worker in workers:
-            self._end(worker)
+        self.stop()
         for process in self.ending:
             process.wait()
         self.selector.close()
+
+    def stop(self) -> None:
+        """End all workers, without waiting for it: leaving the context does."""
+        for worker in [*self.idle, *self.busy]:
+            self._end(worker)
+        self.idle, self.busy = [], []
 
     def warm(self) -> None:
         """Start the first workers, without waiting: they open their device while the rest is made ready."""
@@ -136,19 +138,23 @@ class Pool:
             yield from self._wait()
 
     def _take(self, *, fresh: bool) -> _Worker:
-        """Return an idle worker, the likeliest to be ready: the first that started, `fresh` ones that served nobody."""
-        if not self.idle:
-            self._start()
-        chosen = next((worker for worker in self.idle if not (fresh and worker.served)), self.idle[0])
+        """Return an idle worker, the likeliest to be ready: the first that started; a `fresh` one has served nobody.
+
+        Exclusive tasks get fresh ones: where a launch hands over too few bytes, CUDA leaves in their place what an
+        earlier launch of that process passed, which on an H200 made a missing pointer one of another tensor.
+        """
+        suited = [worker for worker in self.idle if not (fresh and worker.served)]
+        chosen = suited[0] if suited else self._start()
         self.idle.remove(chosen)
         return chosen
 
     def _refill(self, alone: int) -> None:
         # Reserves are for tasks whose worker goes afterwards: opening a device costs the others time.
-        while len(self.idle) < min(self.spares, alone) and self.stillborn < MAX_STILLBORN:
+        ready = sum(not worker.served for worker in self.idle)
+        for _ in range(min(self.spares, alone) - ready if self.stillborn < MAX_STILLBORN else 0):
             self._start()
 
-    def _start(self) -> None:
+    def _start(self) -> _Worker:
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with its worker
         process = subprocess.Popen(
             [sys.executable, "-m", "relmgr.smoke.worker", *self.arguments],
@@ -163,6 +169,7 @@ class Pool:
         worker = _Worker(process, errors)
         self.selector.register(process.stdout, selectors.EVENT_READ, worker)
         self.idle.append(worker)
+        return worker
 
     def _give(self, worker: _Worker, task: Task) -> None:
         worker.task, worker.phase, worker.begun = task, "before-launch", time.monotonic()
