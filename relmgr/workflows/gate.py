@@ -9,10 +9,12 @@ from datetime import datetime, timezone
 
 from relmgr.errors import RelmgrError, SourceError, UserError
 from relmgr.gate.decide import report
+from relmgr.gate.depends_on import parse_declarations
 from relmgr.gate.policies import check_policy_text, load_rules
 from relmgr.gate.what_if import what_if
 from relmgr.model.policy import PolicyPage
 from relmgr.model.project import Project
+from relmgr.model.pull_request import PullRequestRef
 from relmgr.model.snapshot import Snapshot
 from relmgr.model.trains import Calendar
 from relmgr.model.verdict import GateReport, WhatIf
@@ -20,6 +22,7 @@ from relmgr.sources.change import find_change
 from relmgr.sources.git import Clone
 from relmgr.sources.recorded import read_recorded
 from relmgr.sources.snapshot import take_snapshot
+from relmgr.workflows.gate_order import with_order
 
 _SUBJECT = re.compile(r"^(?P<slug>[\w.-]+/[\w.-]+)#(?P<number>\d{1,9})$")
 
@@ -51,9 +54,8 @@ def snapshot_of(
         calendar_gap=calendars.gap,
         read_policy=_policy_problem,
     )
-    gap = "the text was not read for declarations"
-    gaps = dict.fromkeys(("dependencies", "cycles", "merge_after", "suggestions"), gap)
-    return snapshot.model_copy(update={"gaps": snapshot.gaps | gaps})
+    this = PullRequestRef(repository=project.repositories[name].slug, number=number)
+    return with_order(project, snapshot, parse_declarations(change.body, project, this), clone)
 
 
 def recorded_snapshot(name_or_file: str, at: datetime | None) -> Snapshot:

@@ -173,9 +173,13 @@ def test_1673_from_a_real_clone(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.realhistory
 def test_1630_from_a_real_clone(capsys: pytest.CaptureFixture[str]) -> None:
     args = ("gate", "check", "ROCm/MIOpen#1630", "--at", "2022-07-11", "--repo", f"miopen={miopen()}")
-    verdicts = {v["policy"]: v for v in json.loads(relmgr(capsys, *args, "--format", "json")[1])["verdicts"]}
+    code, out, _ = relmgr(capsys, *args, "--format", "json")
+    document = json.loads(out)
+    verdicts = {v["policy"]: v for v in document["verdicts"]}
+    assert (code, document["decision"]) == (0, "merge")
+    assert document["may_today"] == ["moves no pin, keeps both paths: may land"]
     assert verdicts["abi-bump-keeps-old-path"]["outcome"] == "passed"
-    assert verdicts["abi-bump-waits-for-cut"]["outcome"] == "skipped"
+    assert "`Depends-On: ROCm/rocMLIR#690`" in verdicts["order-spoken-of"]["remedy"]
 
 
 def test_help_imports_no_heavy_module() -> None:

@@ -320,3 +320,21 @@ def test_a_longer_version_is_another_train(world: World) -> None:
     world.library.git("checkout", "-q", "-b", "release/2.40")
     world.library.commit("Fix (#8)", {"fix": "x"})
     assert world.snapshot("acme/library#8", base="release/2.40").train is None
+
+
+# -- what the text declares ------------------------------------------------------------------------------------------
+
+
+def test_a_trailer_in_the_final_text_holds_and_prose_only_suggests(world: World) -> None:
+    at = "2024-03-05T12:00:00-08:00"
+    world.library.commit("Words (#7)\n\nDepends-On: acme/compiler#9\nMerge-After: cut lib-2.4", {"a": "b"}, at=at)
+    declared = outcomes(world.judged("acme/library#7"))
+    # Nobody has seen #9 merge, and the forge was not asked: not told is not merged.
+    assert declared["companion-merges-first"] is Outcome.UNKNOWN
+    assert declared["merge-after-event"] is Outcome.PENDING
+    world.library.commit("More (#8)\n\nThis should not be merged until acme/compiler#9 lands.", {"c": "d"}, at=at)
+    spoken = world.judged("acme/library#8")
+    found = next(verdict for verdict in spoken.verdicts if verdict.policy == "order-spoken-of")
+    assert found.outcome is Outcome.FAILED
+    assert "`Depends-On: acme/compiler#9`" in found.remedy
+    assert outcomes(spoken)["companion-merges-first"] is Outcome.SKIPPED
