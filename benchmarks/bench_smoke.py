@@ -61,14 +61,15 @@ def run_with_faults(backend: str) -> None:
     from relmgr.smoke.start import start_workers
 
     with start_workers(backend) as started:
-        from relmgr.smoke.run import build_kernels, describe, run_plan
+        from relmgr.smoke.build import build_kernels, describe
+        from relmgr.smoke.run import manner_of, run_subjects, subjects_of
         from relmgr.workflows.smoke import read_binary
 
         pool = started.pool
         info = describe(pool)
         plan = make_plan(info, faults=FAULTS)
         build = build_kernels(pool, plan, info.arch, info.toolchain, read_binary)
-        results = run_plan(pool, plan, build)
+        results = run_subjects(pool, subjects_of(plan, build), manner_of(plan)).values()
     assert all(result.as_expected for result in results), [r for r in results if not r.as_expected]
     caught = [result for result in results if result.case.outcome == "illegal-address"]
     assert len(caught) == FAULTS
@@ -96,7 +97,8 @@ def make_plan(info, *, faults: int = 0):
 
 def compare(asked: str, repeat: int) -> None:
     """Time floor, run and run with faults in turn, and print medians and ratios."""
-    from relmgr.smoke.run import build_kernels, case_task, describe, gate_cell
+    from relmgr.smoke.build import build_kernels, describe
+    from relmgr.smoke.run import case_task, gate_subject, manner_of, subjects_of
     from relmgr.smoke.start import start_workers
     from relmgr.workflows.smoke import read_binary
 
@@ -108,11 +110,9 @@ def compare(asked: str, repeat: int) -> None:
             build = build_kernels(pool, plan, info.arch, info.toolchain, read_binary)
         module, jobs = Path(folder) / "module", Path(folder) / "jobs.json"
         module.write_bytes(build.binary)
-        rounded = info.runtime != "cuda"
-        packed = [(cell, gate_cell(cell, build.kernels)[0]) for cell in plan.cells]
-        jobs.write_text(
-            json.dumps([case_task(cell, one, str(module), 10.0, rounded=rounded).job for cell, one in packed])
-        )
+        subjects, manner = subjects_of(plan, build), manner_of(plan)
+        tasks = [case_task(subject, gate_subject(subject)[0], module, manner) for subject in subjects]
+        jobs.write_text(json.dumps([task.job for task in tasks]))
         this = [sys.executable, __file__, "--backend", backend]
         relmgr = [sys.executable, "-m", "relmgr", "smoke", "run", "--backend", backend]
         commands = {
@@ -131,8 +131,8 @@ def compare(asked: str, repeat: int) -> None:
                 times[name].append(timed(command))
     begun = time.perf_counter()
     for _ in range(20):
-        for cell in plan.cells:
-            gate_cell(cell, build.kernels)
+        for subject in subjects:
+            gate_subject(subject)
     gate = (time.perf_counter() - begun) / (20 * len(plan.cells))
     begun = time.perf_counter()
     for _ in range(20):

@@ -1,84 +1,83 @@
-"""Run a smoke plan: build the kernels, ask the static gate, launch what it lets pass, name what became of each cell."""
+"""Ask the static gate about each cell, launch what it lets pass, and name what became of it."""
 
 from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from relmgr.errors import SourceError, UserError
-from relmgr.model.base import Noun
-from relmgr.model.code_object import CodeObject, Kernel, UnreadableCodeObject
+from relmgr.errors import SourceError
+from relmgr.model.code_object import Kernel
 from relmgr.model.kernargs import PackedArguments, TensorShape
-from relmgr.model.smoke import CellResult, CheckedCell, DeviceInfo, SmokeCell, SmokePlan
+from relmgr.model.smoke import CellResult, CheckedCell, SmokeCell, SmokePlan
 from relmgr.model.smoke_report import CaseOutcome, SmokeCase
-from relmgr.smoke.cache import cache_key, read_cached, write_cached
-from relmgr.smoke.host_table import HOST_ARCH
+from relmgr.smoke.build import Build, variant_of
 from relmgr.smoke.kernargs import pack_arguments
-from relmgr.smoke.kernels.problem import DEFAULT, Problem, strides
-from relmgr.smoke.kernels.source import Variant, write_source
+from relmgr.smoke.kernels.problem import Problem, strides
 from relmgr.smoke.outcomes import name_ending
 from relmgr.smoke.pool import Ending, Pool, Task
 from relmgr.smoke.static_gate import GateAnswer, compare_layouts
 
 BLOCK = 64
-COMPILE_SECONDS = 300.0
 
-ReadBinary = Callable[[bytes], CodeObject]
 OnResult = Callable[[CellResult], None]
 
 
-class Build(Noun):
-    """The kernels of a plan as one binary module, and how each takes its arguments by that binary."""
+class Subject(NamedTuple):
+    """A cell with the kernel that it launches: as its binary `module` tells it, what it computes, and how wide.
 
-    binary: bytes
-    kernels: dict[str, Kernel]
-    cached: bool
-
-
-def describe(pool: Pool) -> DeviceInfo:
-    """Return what the pool's workers run on. Raises `SourceError` where they cannot open it."""
-    answer = _answer_of(pool.ask({"do": "describe", "id": "describe"}, COMPILE_SECONDS), pool.backend)
-    return DeviceInfo.model_validate(answer["device"])
-
-
-def toolchain(pool: Pool) -> str:
-    """Return what compiles for this back end, without a device. Raises `SourceError`."""
-    answer = _answer_of(pool.ask({"do": "toolchain", "id": "toolchain"}, COMPILE_SECONDS), pool.backend)
-    return str(answer["toolchain"])
-
-
-def build_kernels(pool: Pool, plan: SmokePlan, arch: str, tools: str, read_binary: ReadBinary) -> Build:
-    """Return all kernels of `plan` compiled for `arch`, from the cache where they were before.
-
-    The compiler runs in a worker: one that aborts ends that, not this. Raises `SourceError`.
+    `blocks` and `block` are the launch's dimensions; an `untrusted` kernel gets a process of its own.
     """
-    variants = list(dict.fromkeys(variant_of(cell) for cell in plan.cells))
-    source = write_source(variants)
-    key = cache_key(plan.backend, arch, tools, source)
-    binary = read_cached(key)
-    if binary is not None:
-        return Build(binary=binary, kernels=_kernels(binary, arch, read_binary), cached=True)
-    with tempfile.TemporaryDirectory(prefix="relmgr-smoke-") as folder:
-        file = Path(folder) / "module"
-        job: dict[str, Any] = {"do": "compile", "id": "compile", "source": source, "arch": arch, "to": str(file)}
-        job["kernels"] = [_spec(variant) for variant in variants]
-        _answer_of(pool.ask(job, COMPILE_SECONDS), f"compiling for {arch} with {tools}")
-        binary = file.read_bytes()
-    kernels = _kernels(binary, arch, read_binary)
-    write_cached(key, binary)
-    return Build(binary=binary, kernels=kernels, cached=False)
+
+    cell: SmokeCell
+    kernel: Kernel
+    problem: Problem
+    module: bytes
+    blocks: int
+    block: int
+    untrusted: bool = False
 
 
-def run_plan(
-    pool: Pool, plan: SmokePlan, build: Build, limit: float = 10.0, on_result: OnResult = lambda result: None
-) -> tuple[CellResult, ...]:
-    """Return the results of all cells, in the plan's order; `on_result` is told each as it comes.
+class Manner(NamedTuple):
+    """How launches are made: `limit` seconds each, refused ones too or not, buffers rounded up to 8 or not."""
 
-    `limit` in seconds is for one launch.
-    """
+    limit: float = 10.0
+    launch_mismatches: bool = False
+    rounded: bool = True
+
+
+def manner_of(plan: SmokePlan, limit: float = 10.0) -> Manner:
+    """Return how the cells of `plan` are launched."""
+    return Manner(limit, plan.launch_mismatches, plan.runtime != "cuda")
+
+
+def subjects_of(plan: SmokePlan, build: Build) -> tuple[Subject, ...]:
+    """Return the plan's cells with their kernels, one thread for each element that is written."""
+    subjects = []
+    for cell in plan.cells:
+        variant = variant_of(cell)
+        kernel = build.kernels.get(variant.name)
+        if kernel is None:
+            raise SourceError(f"no kernel {variant.name!r} in what the compiler made", next_step="report this")
+        blocks = -(-variant.problem.threads() // BLOCK)
+        subjects.append(Subject(cell, kernel, variant.problem, build.binary, blocks, BLOCK))
+    return tuple(subjects)
+
+
+def check_subjects(subjects: Sequence[Subject]) -> tuple[CheckedCell, ...]:
+    """Return the static gate's answer for every cell; nothing is launched."""
+    answers = [(subject.cell, gate_subject(subject)[1]) for subject in subjects]
+    return tuple(
+        CheckedCell(cell=cell, static=gate.static, reasons=gate.reasons, allowed=gate.allowed) for cell, gate in answers
+    )
+
+
+def run_subjects(
+    pool: Pool, subjects: Sequence[Subject], manner: Manner, on_result: OnResult = lambda result: None
+) -> dict[str, CellResult]:
+    """Return the results of all cells by key; `on_result` is told each as it comes."""
     results: dict[str, CellResult] = {}
 
     def told(cell: SmokeCell, case: SmokeCase) -> None:
@@ -86,86 +85,57 @@ def run_plan(
         on_result(results[cell.key])
 
     with tempfile.TemporaryDirectory(prefix="relmgr-smoke-") as folder:
-        module = Path(folder) / "module"
-        module.write_bytes(build.binary)
+        modules = _write_modules(subjects, Path(folder))
         tasks, gates = [], {}
-        for cell in plan.cells:
-            packed, gate = gate_cell(cell, build.kernels)
-            if gate.static == "same" or (plan.launch_mismatches and not cell.matching):
+        for subject in subjects:
+            cell = subject.cell
+            packed, gate = gate_subject(subject)
+            if gate.static == "same" or (manner.launch_mismatches and not cell.matching):
                 gates[cell.key] = (cell, gate)
-                tasks.append(case_task(cell, packed, str(module), limit, rounded=plan.runtime != "cuda"))
+                tasks.append(case_task(subject, packed, modules[subject.module], manner))
             else:
                 told(cell, _refused(cell, gate))
         for ending in pool.run(tasks):
             cell, gate = gates[ending.task.job["id"]]
             told(cell, _case(cell, gate, ending))
-    return tuple(results[cell.key] for cell in plan.cells)
+    return results
 
 
-def check_plan(plan: SmokePlan, build: Build) -> tuple[CheckedCell, ...]:
-    """Return the static gate's answer for every cell; nothing is launched."""
-    answers = [(cell, gate_cell(cell, build.kernels)[1]) for cell in plan.cells]
-    return tuple(
-        CheckedCell(cell=cell, static=gate.static, reasons=gate.reasons, allowed=gate.allowed) for cell, gate in answers
-    )
-
-
-def gate_cell(cell: SmokeCell, kernels: Mapping[str, Kernel]) -> tuple[PackedArguments, GateAnswer]:
+def gate_subject(subject: Subject) -> tuple[PackedArguments, GateAnswer]:
     """Return a cell's launch buffer, and whether the kernel's binary agrees with it."""
-    kernel = kernels.get(variant_of(cell).name)
-    if kernel is None:
-        raise SourceError(f"no kernel {variant_of(cell).name!r} in what the compiler made", next_step="report this")
-    shapes = problem_of(cell, cell.arguments.tensors).shapes()
+    cell = subject.cell
+    shapes = subject.problem._replace(tensors=cell.arguments.tensors).shapes()
     nouns = [TensorShape(sizes=shape, strides=strides(shape)) for shape in shapes]
-    length = kernel.explicit_bytes if cell.cut or cell.packing == "padded" else None
+    length = subject.kernel.explicit_bytes if cell.cut or cell.packing == "padded" else None
     packed = pack_arguments(cell.arguments, nouns, cell.packing, length=length)
-    return packed, compare_layouts(kernel, packed)
+    return packed, compare_layouts(subject.kernel, packed)
 
 
-def variant_of(cell: SmokeCell) -> Variant:
-    """Return the kernel that a cell launches."""
-    return Variant(problem_of(cell, cell.kernel.tensors), cell.kernel.form, cell.kernel.index_bits, cell.reads_sizes)
-
-
-def problem_of(cell: SmokeCell, tensors: int) -> Problem:
-    """Return the convolution that a cell computes."""
-    return Problem(DEFAULT, cell.direction, cell.dtype, cell.layout, tensors)
-
-
-def _spec(variant: Variant) -> dict[str, Any]:
-    """Return what the emulation must know of a kernel."""
-    layout = {"form": variant.form, "index_bits": variant.index_bits, "tensors": variant.problem.tensors}
-    return {"name": variant.name, "problem": variant.problem, "dynamic": variant.dynamic, **layout}
-
-
-def _kernels(binary: bytes, arch: str, read_binary: ReadBinary) -> dict[str, Kernel]:
-    try:
-        found = read_binary(binary)
-    except UnreadableCodeObject as error:
-        raise SourceError(f"the compiled module cannot be read: {error.what}", next_step="report this") from None
-    if found.arch not in (arch, HOST_ARCH):
-        raise SourceError(f"a module for {found.arch}, not for {arch}", next_step="use a compiler for this device")
-    return {kernel.symbol: kernel for kernel in found.kernels}
-
-
-def case_task(cell: SmokeCell, packed: PackedArguments, module: str, limit: float, *, rounded: bool) -> Task:
-    """Return the job that launches a cell, on data of its own; `limit` in seconds."""
-    buffer = packed.handed_over(rounded=rounded)
-    problem = problem_of(cell, cell.kernel.tensors)
+def case_task(subject: Subject, packed: PackedArguments, module: Path, manner: Manner) -> Task:
+    """Return the job that launches a cell, on data of its own, from the file that holds its `module`."""
+    buffer = packed.handed_over(rounded=manner.rounded)
     job = {
         "do": "case",
-        "id": cell.key,
-        "module": module,
-        "symbol": variant_of(cell).name,
-        "problem": problem,
+        "id": subject.cell.key,
+        "module": str(module),
+        "symbol": subject.kernel.symbol,
+        "problem": subject.problem,
         "template": buffer.hex(),
         "pointers": [(slot.offset, slot.tensor) for slot in packed.pointers if slot.offset + 8 <= len(buffer)],
-        "blocks": -(-problem.threads() // BLOCK),
-        "block": BLOCK,
+        "blocks": subject.blocks,
+        "block": subject.block,
         "seed": secrets.randbits(48),
-        "limit": limit,
+        "limit": manner.limit,
     }
-    return Task(job, exclusive=not cell.matching, limit=limit)
+    return Task(job, exclusive=subject.untrusted or not subject.cell.matching, limit=manner.limit)
+
+
+def _write_modules(subjects: Sequence[Subject], folder: Path) -> dict[bytes, Path]:
+    modules = {}
+    for number, module in enumerate(dict.fromkeys(subject.module for subject in subjects)):
+        modules[module] = folder / str(number)
+        modules[module].write_bytes(module)
+    return modules
 
 
 def _refused(cell: SmokeCell, gate: GateAnswer) -> SmokeCase:
@@ -216,21 +186,3 @@ def _smoke_case(
         expected=cell.expected,
         detail=detail or None,
     )
-
-
-def _answer_of(ending: Ending, doing: str) -> dict[str, Any]:
-    """Return a job's answer, or raise why there is none."""
-    answer = ending.answer
-    if answer is None:
-        raise SourceError(ending.why(), where=doing, next_step="see that the toolchain knows this device; run it again")
-    if answer["event"] == "unavailable":
-        raise SourceError(answer["what"], where=doing, next_step=answer["next_step"])
-    if answer["event"] == "compile-failed":
-        raise UserError(
-            f"the compiler refused the smoke kernels: {answer['what']}",
-            where=doing,
-            next_step="check --arch, or update the compiler",
-        )
-    if "outcome" in answer:
-        raise SourceError(answer["detail"], where=doing, next_step="see whether another program holds the device")
-    return answer

@@ -23,13 +23,14 @@ from relmgr.render.smoke_matrix import (
     show_results,
     worst_errors,
 )
+from relmgr.smoke.build import build_kernels, describe, toolchain
 from relmgr.smoke.choose import assumed_runtime, choose_backend, packing_for
 from relmgr.smoke.journal import Journal
 from relmgr.smoke.layouts import read_module
 from relmgr.smoke.plan import Selection, plan_matrix
 from relmgr.smoke.pool import Pool
 from relmgr.smoke.report import Binding, make_report
-from relmgr.smoke.run import build_kernels, check_plan, describe, run_plan, toolchain
+from relmgr.smoke.run import check_subjects, manner_of, run_subjects, subjects_of
 from relmgr.smoke.signing import sign_with_key, sign_with_secret
 from relmgr.smoke.start import Started
 from relmgr.sources.code_object import read_amdgpu
@@ -76,7 +77,7 @@ def check_smoke(project: Project, pin: PinConfig, asked: str, abi: int | None, o
     with Pool(plan.backend, open_device=False) as pool:
         tools = toolchain(pool)
         build = build_kernels(pool, plan, options.arch, tools, read_binary)
-    answers = check_plan(plan, build)
+    answers = check_subjects(subjects_of(plan, build))
     return SmokeCheck(
         backend=plan.backend,
         arch=options.arch,
@@ -110,7 +111,7 @@ def run_smoke(
         on_result(result, len(plan.cells))
 
     rest = plan.model_copy(update={"cells": tuple(cell for cell in plan.cells if cell.key not in done)})
-    done |= {result.cell.key: result for result in run_plan(pool, rest, build, options.limit, told)}
+    done |= run_subjects(pool, subjects_of(rest, build), manner_of(plan, options.limit), told)
     results = tuple(done[cell.key] for cell in plan.cells)
     return SmokeRun(
         report=make_report(info, binding, results, datetime.now(timezone.utc).replace(microsecond=0)),
