@@ -105,7 +105,7 @@ def test_a_policy_without_its_cases_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["{% if " * 300, "{{ " + "(" * 1500, "{{ 'a' * 10000000000 }}", "{{ 'a' | center(9999999999) }}"],
+    ["{% if " * 40, "{{ " + "(" * 1500, "{{ 'a' * 10000000000 }}", "{{ 'a' | center(9999999999) }}"],
 )
 def test_a_hostile_text_is_checked_in_bounds(text: str) -> None:
     """A stranger's policy is parsed and never compiled: constants are not worked out."""
