@@ -16,12 +16,16 @@ from relmgr.cli.options import (
     the_project,
 )
 from relmgr.cli.output import emit
+from relmgr.cli.pin_bump import bump
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE
 
 
 @click.group(name="pin")
 def group() -> None:
     """The compiler pin: now, over history, and its safety checks."""
+
+
+group.add_command(bump)
 
 
 @group.command()
