@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, Field, model_validator
 
 from relmgr.model.base import Convention, Level, Noun
+from relmgr.model.cluster import ClusterSettings
+from relmgr.model.notes_settings import NotesSettings
 from relmgr.model.rebuild import Rebuild
 
 
@@ -168,6 +170,25 @@ class SmokeSettings(Noun):
     )
 
 
+Who = Literal["anyone", "read", "triage", "write", "maintain", "admin", "owners", "nobody"]
+Permitted = Who | tuple[str, ...]
+
+
+class CommandSettings(Noun):
+    """Who may run which command in a comment: a permission on the repository, the owners, or a list of logins."""
+
+    recheck: Permitted = "write"
+    explain: Permitted = "anyone"
+    order: Permitted = "anyone"
+    smoke: Permitted = "write"
+    waive: Permitted = "owners"
+    ticket: Permitted = "write"
+
+    def who(self, command: str) -> Permitted:
+        """Return who may run `command`."""
+        return {name: getattr(self, name) for name in type(self).model_fields}[command]  # type: ignore[no-any-return]
+
+
 class Project(Noun):
     """Everything relmgr is told about a set of repositories."""
 
@@ -181,6 +202,9 @@ class Project(Noun):
     trains: Path | None = Field(default=None, description="the calendar of release trains (YAML)")
     policies: PolicySettings = PolicySettings()
     smoke: SmokeSettings = SmokeSettings()
+    cluster: ClusterSettings = ClusterSettings()
+    commands: CommandSettings = CommandSettings()
+    notes: NotesSettings = NotesSettings()
 
     @model_validator(mode="after")
     def _check(self) -> Project:
