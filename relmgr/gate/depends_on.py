@@ -7,6 +7,7 @@ has to land together. Prose is only suggested, and look-alikes that were not rea
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import Literal, TypeVar
@@ -101,9 +102,9 @@ class _BodyReader:
             self.end_trailer()
         self.prose.start_block()
         prose: list[Line] = []
-        lines = list(block.lines)
+        lines = deque(block.lines)
         while lines:
-            line = lines.pop(0)
+            line = lines.popleft()
             trailer = _TRAILER.match(line.text)
             if trailer is None and self._waiting and self._continue_trailer(line, block.links):
                 continue
@@ -115,7 +116,7 @@ class _BodyReader:
             self.end_trailer()
             value = trailer["value"].strip()
             while value.endswith(",") and lines and not _TRAILER.match(lines[0].text):
-                value = f"{value} {lines.pop(0).text}"
+                value = f"{value} {lines.popleft().text}"
             self._read_trailer(_name(trailer["name"]), value, line, block.links)
         self._read_prose(prose, block)
 

@@ -1,0 +1,86 @@
+"""`relmgr order plan | parse`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from relmgr.cli.options import output_options, project_options, the_project
+from relmgr.cli.output import emit
+from relmgr.errors import EXIT_BLOCKED, EXIT_OK, UserError
+
+# Enough for the longest body in the widest encoding, and a bound for everything else.
+MAX_BODY_BYTES = 4 * 2**20
+
+
+@click.command()
+@click.argument("pulls", nargs=-1, metavar="[PR]...")
+@click.option(
+    "--snapshot",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Recorded JSON file with `pull_requests`.",
+)
+@click.option("--with-suggestions", is_flag=True, help="Count what prose only suggests as if it were declared.")
+@project_options
+@output_options
+def plan(
+    pulls: tuple[str, ...],
+    snapshot: Path,
+    with_suggestions: bool,
+    project: str | None,
+    repos: tuple[str, ...],
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> int:
+    """Print the merge order of open pull requests: what may merge now, what waits, what nothing orders.
+
+    With PR (owner/repo#number) only those and what they wait for. Exit code 1 where a cycle, a closed pull request or
+    a missing fact holds something up.
+    """
+    from relmgr.workflows.order import plan_pulls, read_pulls
+
+    document = plan_pulls(the_project(project, repos), read_pulls(snapshot), pulls, spoken=with_suggestions)
+    emit(document, template="order/plan", format_=format_, out=out, quiet=quiet)
+    return EXIT_BLOCKED if document.cycles or any(wait.stuck for wait in document.waits) else EXIT_OK
+
+
+@click.command()
+@click.option("--repository", required=True, metavar="R", help="The pull request's repository, owner/name.")
+@click.option("--number", required=True, type=click.IntRange(min=1), metavar="N", help="Its number.")
+@click.option("--body-file", required=True, metavar="F", help="Its body (Markdown), `-` for standard input.")
+@project_options
+@output_options
+def parse(
+    repository: str,
+    number: int,
+    body_file: str,
+    project: str | None,
+    repos: tuple[str, ...],
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> None:
+    """Print what the body declares, what it only speaks of, and what was not understood in it."""
+    from relmgr.workflows.order import named, parse_body
+
+    configured = the_project(project, repos)
+    document = parse_body(configured, repository, number, _read_body(body_file))
+    pull = str(named(configured, repository, number))
+    emit(document, template="order/parse", format_=format_, out=out, quiet=quiet, pull=pull)
+
+
+def _read_body(file: str) -> str:
+    """Return the text of a body; bytes that are no UTF-8 are replaced, as a forge would."""
+    try:
+        if file == "-":
+            data = sys.stdin.buffer.read(MAX_BODY_BYTES)
+        else:
+            with Path(file).open("rb") as stream:
+                data = stream.read(MAX_BODY_BYTES)
+    except OSError as error:
+        raise UserError(f"cannot be read: {error.strerror}", where=file, next_step="give another file") from None
+    return data.decode("utf-8", errors="replace")
