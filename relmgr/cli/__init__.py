@@ -19,6 +19,7 @@ COMMANDS: Commands = {
     "pin": ("relmgr.cli.pin:group", "The compiler pin: now, over history, and its safety checks."),
     "abi": ("relmgr.cli.abi:group", "The kernel ABI number, header differences, guards, code objects."),
     "kdb": ("relmgr.cli.kdb:group", "Kernel databases: scan, compare, prune, extract; tuning databases."),
+    "order": ("relmgr.cli.order:group", "The merge order across repositories; what a pull request declares."),
     "gate": ("relmgr.cli.gate:group", "May it merge? If not: why, until when, what to do next."),
     "policy": ("relmgr.cli.policy:group", "Add a policy, and run the cases of policies."),
     "train": ("relmgr.cli.trains:group", "Release trains: cuts, freezes, first tags; calendar against repository."),

@@ -21,6 +21,7 @@ from relmgr.model.order import (
     OrderDeclarations,
     OrderEdge,
     OrderPlan,
+    OrderSuggestion,
     Reason,
     SpokenOrder,
     Wait,
@@ -269,17 +270,29 @@ class _Graph:
             ),
             unordered=tuple(names[index] for index in sorted(free)),
             spoken=tuple(
-                self._spoken(names[index], self.open[index]) for index in sorted(chosen) if self._speaks(index)
+                said for index in sorted(chosen) if (said := self._spoken(names[index], self.open[index])) is not None
             ),
         )
 
-    def _speaks(self, index: int) -> bool:
-        said = self.declared.get(self.open[index])
-        return said is not None and bool(said.suggestions or said.not_understood)
+    def _spoken(self, name: str, key: Key) -> SpokenOrder | None:
+        """Return what a body only speaks of, without what the other one's body declares already."""
+        said = self.declared.get(key)
+        if said is None:
+            return None
+        new = tuple(one for one in said.suggestions if not self._is_declared(key, one))
+        return (
+            SpokenOrder(pull=name, suggestions=new, not_understood=said.not_understood)
+            if new or said.not_understood
+            else None
+        )
 
-    def _spoken(self, name: str, key: Key) -> SpokenOrder:
-        said = self.declared[key]
-        return SpokenOrder(pull=name, suggestions=said.suggestions, not_understood=said.not_understood)
+    def _is_declared(self, key: Key, said: OrderSuggestion) -> bool:
+        first, other = key_of(said.via) if said.via else key, key_of(said.ref) if said.ref else None
+        if other is None or said.direction == "paired":
+            return False
+        before, after = (other, first) if said.direction == "this-after-other" else (first, other)
+        declared = self.declared.get(after)
+        return declared is not None and any(key_of(one.ref) == before for one in declared.depends_on)
 
     def _cycle(self, found: list[int], members: dict[int, list[int]], between: list[list[int]]) -> OrderCycle:
         heads = shortest_cycle(between, found)
