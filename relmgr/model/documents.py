@@ -7,25 +7,45 @@ from typing import Any, Literal
 
 # Name -> module:type. A name is the command that prints the document, with `-` for blanks; `[]` after a type: a list.
 DOCUMENTS: dict[str, str] = {
-    "project": "relmgr.model.project:Project",
-    "pin-show": "relmgr.model.pins:PinShow",
-    "pin-history": "relmgr.model.pins:PinChange[]",
-    "pin-check": "relmgr.model.pins:PinCheck",
+    "abi-diff": "relmgr.model.abi:AbiDiff",
+    "abi-guards": "relmgr.model.guards:Guard[]",
+    "abi-inspect": "relmgr.model.code_object:InspectedObject[]",
+    "abi-show": "relmgr.model.abi:AbiVersion",
     "audit": "relmgr.model.audit:Audit",
+    "calendar": "relmgr.model.trains:Calendar",
+    "cut-apply": "relmgr.model.cut_apply:CutApplied",
+    "cut-checklist": "relmgr.model.checklist:Checklist",
+    "cut-plan": "relmgr.model.checklist:CutPlan",
+    "cut-stored": "relmgr.model.cut_apply:StoredCut",
     "gate-check": "relmgr.model.verdict:GateReport",
     "gate-check-assume": "relmgr.model.verdict:WhatIf",
     "gate-explain": "relmgr.model.policy:PolicyPage",
-    "snapshot": "relmgr.model.snapshot:Snapshot",
-    "policy": "relmgr.model.policy:Policy",
-    "waivers": "relmgr.model.waiver:WaiverFile",
+    "kdb-diff": "relmgr.model.kernel_db:KdbDiff",
+    "kdb-extract": "relmgr.model.kernel_db:Extract",
+    "kdb-prune": "relmgr.model.kernel_db:PrunePlan",
+    "kdb-scan": "relmgr.model.kernel_db:KdbScan",
     "kdb-ticket": "relmgr.model.ticket:Tickets",
     "kdb-ticket-data": "relmgr.model.ticket:TicketData",
+    "kdb-tuning": "relmgr.model.kernel_db:TuningScan",
+    "order-parse": "relmgr.model.order:OrderDeclarations",
+    "order-plan": "relmgr.model.order:OrderPlan",
+    "pin-check": "relmgr.model.pins:PinCheck",
+    "pin-history": "relmgr.model.pins:PinChange[]",
+    "pin-show": "relmgr.model.pins:PinShow",
+    "policy": "relmgr.model.policy:Policy",
+    "project": "relmgr.model.project:Project",
+    "smoke-plan": "relmgr.model.smoke:SmokePlan",
+    "smoke-run": "relmgr.model.smoke_report:SmokeReport",
+    "snapshot": "relmgr.model.snapshot:Snapshot",
     "status": "relmgr.model.status:Status",
     "status-releases": "relmgr.model.audit:ReleaseRow[]",
+    "train-list": "relmgr.model.trains:TrainRow[]",
+    "train-show": "relmgr.model.trains:TrainShow",
+    "waivers": "relmgr.model.waiver:WaiverFile",
 }
 
 # Documents that people write, or that are read back: their schema says what is accepted.
-INPUTS = frozenset({"project", "snapshot", "policy", "waivers", "kdb-ticket-data"})
+INPUTS = frozenset({"project", "snapshot", "policy", "waivers", "calendar", "kdb-ticket-data", "cut-stored"})
 
 
 def document_schema(name: str) -> dict[str, Any]:
@@ -37,4 +57,4 @@ def document_schema(name: str) -> dict[str, Any]:
     adapter: TypeAdapter[Any] = TypeAdapter(list[noun] if attribute.endswith("[]") else noun)
     mode: Literal["validation", "serialization"] = "validation" if name in INPUTS else "serialization"
     schema = adapter.json_schema(mode=mode)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, **schema}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": name}
