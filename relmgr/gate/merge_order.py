@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from relmgr.gate.order_graph import components, group, shortest_cycle, steps
 from relmgr.model.audit import OrderFact
@@ -88,25 +88,31 @@ def _train(repository: Repository, branch: str) -> str | None:
 
 def declared_edges(declared: Declared, *, spoken: bool = False) -> list[OrderEdge]:
     """Return the edges that bodies declare; with `spoken` also those that prose only suggests."""
-    return [
-        OrderEdge(before=before, after=after, source=source, declared=decides)
-        for own, said in declared.items()
-        for before, after, source, decides in _edges_of(own, said, spoken)
-    ]
+    edges = []
+    for own, said in declared.items():
+        edges += [OrderEdge(before=one.ref, after=own, source=one.source) for one in said.depends_on]
+        for before, after, source in _spoken_edges(own, said) if spoken else ():
+            edges.append(OrderEdge(before=before, after=after, source=source, declared=False))
+    return edges
 
 
-def _edges_of(
-    own: PullRequestRef, said: OrderDeclarations, spoken: bool
-) -> Iterator[tuple[PullRequestRef, PullRequestRef, str, bool]]:
-    """Yield what is to be merged before what, where that stands, and whether a trailer says it."""
-    for one in said.depends_on:
-        yield one.ref, own, one.source, True
-    for suggestion in said.suggestions if spoken else ():
+def _spoken_edges(own: PullRequestRef, said: OrderDeclarations) -> Iterator[tuple[PullRequestRef, PullRequestRef, str]]:
+    """Yield what prose wants merged before what, and the sentence."""
+    for suggestion in said.suggestions:
         first, other = suggestion.via or own, suggestion.ref
         if other is not None and suggestion.direction == "this-after-other":
-            yield other, first, suggestion.sentence, False
+            yield other, first, suggestion.sentence
         elif other is not None and suggestion.direction == "this-before-other":
-            yield first, other, suggestion.sentence, False
+            yield first, other, suggestion.sentence
+
+
+def _keys_of(own: Key, said: OrderDeclarations, spoken: bool) -> Iterator[tuple[Key, Key, str]]:
+    """Yield the edges of one body by keys: before, after, and where that stands."""
+    for one in said.depends_on:
+        yield (one.repository.lower(), one.number), own, one.source
+    if spoken and said.suggestions:
+        for before, after, source in _spoken_edges(PullRequestRef(repository=own[0], number=own[1]), said):
+            yield key_of(before), key_of(after), source
 
 
 def plan_order(
@@ -126,8 +132,7 @@ def plan_order(
     return graph.plan({key_of(ref) for ref in only})
 
 
-@dataclass(frozen=True)
-class _Edge:
+class _Edge(NamedTuple):
     before: Key
     source: str
 
@@ -141,10 +146,10 @@ class _Graph:
         self.open = sorted(key for key, pull in pulls.items() if pull.state == "open")
         self.number = {key: index for index, key in enumerate(self.open)}
         self.edges: list[list[_Edge]] = [[] for _ in self.open]
-        for own, said in declared.items():
-            for first, then, source, _ in _edges_of(own, said, spoken):
-                index, before = self.number.get(key_of(then)), key_of(first)
-                if index is not None and before != self.open[index]:
+        for own, said in self.declared.items():
+            for before, after, source in _keys_of(own, said, spoken):
+                index = self.number.get(after)
+                if index is not None and before != after:
                     self.edges[index].append(_Edge(before, source))
         for index, waited in enumerate(self.edges):
             # The order of the input must not show: of two lines for one edge the first by its text counts.
@@ -200,8 +205,9 @@ class _Graph:
         return waits
 
     def _name(self, key: Key) -> str:
-        if key in self.pulls:
-            return str(self.pulls[key].ref)
+        pull = self.pulls.get(key)
+        if pull is not None:
+            return f"{pull.repository}#{pull.number}"
         name = self.project.repository_named(key[0])
         return f"{self.project.repositories[name].slug if name else key[0]}#{key[1]}"
 
@@ -229,7 +235,7 @@ class _Graph:
         stuck: set[int],
         chosen: set[int],
     ) -> OrderPlan:
-        names = [str(self.pulls[key].ref) for key in self.open]
+        names = [self._name(key) for key in self.open]
         waited_for = {target for index in chosen for target in between[self.groups[index]]}
         free = {
             index

@@ -49,6 +49,8 @@ class ListReader:
         self._says = next((says for says, pattern in INTRODUCTIONS if pattern.search(said)), None)
 
     def _item(self, sentence: Sentence, block: Block) -> bool:
+        if self._says is None and block.checked is None:
+            return False
         found = own_references(self.prose.references, sentence.text, block.links)
         if self._says == "sequence":
             return self._next(sentence, [one.ref for one in found])

@@ -110,26 +110,33 @@ class ProseReader:
     def __init__(self, references: ReferenceReader) -> None:
         self.references, self.this = references, references.this
         self.found = Findings()
-        self._antecedents: list[PullRequestRef] = []
+        # The last sentences before this one in the block, whose references a pronoun may mean.
+        self._before: list[tuple[str, tuple[str, ...]]] = []
 
     def start_block(self) -> None:
         """Forget what pronouns could mean: they do not reach over blocks."""
-        self._antecedents = []
+        self._before = []
 
     def read(self, sentence: Sentence, links: tuple[str, ...]) -> bool:
         """Read one sentence; tell whether it said anything about an order."""
         if not WORDS.search(sentence.text):
-            self._antecedents = [
-                r.ref for r in self.references.find(sentence.text, links) if r.ref
-            ] or self._antecedents
+            self._before.append((sentence.text, links))
             return False
         reading = _Reading(self, sentence, links)
         before = len(self.found.suggestions) + len(self.found.not_understood)
+        self._before.append((sentence.text, links))
         if WISH.search(sentence.text):
             return True
-        reading.read(self._antecedents)
-        self._antecedents = reading.pulls() or self._antecedents
+        reading.read()
         return len(self.found.suggestions) + len(self.found.not_understood) > before or reading.settled
+
+    def antecedents(self) -> list[PullRequestRef]:
+        """Return what "that" may mean: the pull requests of the nearest sentence before that names any."""
+        for text, links in self._before[-2:-5:-1]:
+            named = [r.ref for r in self.references.find(text, links) if r.ref is not None and r.ref != self.this]
+            if named:
+                return named
+        return []
 
     def suggest(self, other: PullRequestRef, says: Says, sentence: Sentence, via: PullRequestRef | None = None) -> None:
         """Suggest an order between this pull request (or `via`) and another one."""
@@ -171,15 +178,10 @@ class _Reading:
         """Whether every reference was given a meaning, if only that of saying nothing."""
         return bool(self.references) and all(index in self.done for index in range(len(self.references)))
 
-    def pulls(self) -> list[PullRequestRef]:
-        """Return the pull requests the sentence names, without this one."""
-        refs = [reference.ref for reference in self.references]
-        return [ref for ref in refs if ref is not None and ref != self.reader.this]
-
-    def read(self, antecedents: list[PullRequestRef]) -> None:
+    def read(self) -> None:
         events = list(self._events())
         if not self.references and not events:
-            self._pronouns(antecedents)
+            self._pronouns()
             return
         if self.text.endswith("?"):
             self._leftovers("a question")
@@ -187,7 +189,7 @@ class _Reading:
         self._chains()
         for shape in SHAPES:
             self._apply(shape)
-        self._pronouns(antecedents)
+        self._pronouns()
         for shape in LAST:
             self._apply(shape)
         if not events:
@@ -281,7 +283,7 @@ class _Reading:
         before = self.text[max(0, start - 100) : start]
         return bool(PAST.search(before) or CONDITION.search(before))
 
-    def _pronouns(self, antecedents: list[PullRequestRef]) -> None:
+    def _pronouns(self) -> None:
         for shape in PRONOUNS:
             for match in shape.pattern.finditer(self.text):
                 if self._skips(match.start()):
@@ -290,6 +292,7 @@ class _Reading:
                 if own:
                     self._settle(own, shape.says, None)
                 elif not self.references:
+                    antecedents = self.reader.antecedents()
                     if not antecedents:
                         self.reader.report(self.sentence.text, self.sentence.line, "which pull request is meant?")
                     for ref in antecedents:
