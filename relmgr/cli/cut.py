@@ -9,6 +9,7 @@ import click
 
 from relmgr.cli.options import at_option, instant, output_options, project_options, the_project
 from relmgr.cli.output import emit
+from relmgr.cli.posting import post_options, show_posting
 from relmgr.cli.trains import trains_option
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE, UserError
 
@@ -73,6 +74,7 @@ def plan(
     metavar="FILE",
     help="Keep the ticks and notes that people made in this checklist (implies --format markdown).",
 )
+@post_options
 @output_options
 def checklist(
     release: str,
@@ -81,6 +83,8 @@ def checklist(
     calendar: Path | None,
     at: str | None,
     merge: Path | None,
+    post: bool,
+    dry_run: bool,
     format_: str,
     out: Path | None,
     quiet: bool,
@@ -91,11 +95,18 @@ def checklist(
 
     if merge is not None and format_ == "json":
         raise UserError("--merge renders Markdown", next_step="drop --format json")
+    if merge is not None and post:
+        raise UserError("--post keeps what people wrote into the issue", next_step="drop --merge")
     loaded = the_project(project, repos)
     document = cut_checklist(loaded, calendar_of(calendar or loaded.trains), release, instant(at, loaded))
     if merge is None:
         emit(document, template="cut/checklist", format_=format_, out=out, quiet=quiet)
-        return EXIT_OK
+        if not post:
+            return EXIT_OK
+        from relmgr.workflows.post import post_checklist, sink_of
+
+        posting = post_checklist(sink_of(loaded, dry_run=dry_run), loaded, document)
+        return show_posting(posting, EXIT_OK, format_=format_, quiet=quiet)
     _emit_merged(document, merge, out, quiet)
     return EXIT_OK
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from relmgr.cli.options import at_option, instant, output_options, project_options, the_project
 from relmgr.cli.output import emit
+from relmgr.cli.posting import post_options, show_posting
 from relmgr.cli.trains import trains_option
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, UserError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from relmgr.model.project import Project
+    from relmgr.model.snapshot import Snapshot
 
 
 @click.group(name="gate")
@@ -30,6 +38,10 @@ def group() -> None:
     metavar="FILE",
     help="Write the facts there, for --snapshot.",
 )
+@click.option(
+    "--github", is_flag=True, help="Ask the forge too: reviews, checks, labels, other pull requests, tickets."
+)
+@post_options
 @project_options
 @trains_option
 @at_option
@@ -40,6 +52,9 @@ def check(
     base: str | None,
     assume: tuple[str, ...],
     record: Path | None,
+    github: bool,
+    post: bool,
+    dry_run: bool,
     project: str | None,
     repos: tuple[str, ...],
     calendar: Path | None,
@@ -56,8 +71,12 @@ def check(
         raise UserError("give either OWNER/REPO#N or --snapshot", next_step="relmgr gate check ROCm/MIOpen#1673")
     loaded = the_project(project, repos)
     when = instant(at, loaded)
+    if post and not dry_run and (recorded or when or assume):
+        raise UserError("--post says what is so now", next_step="drop --at, --assume and --snapshot, or add --dry-run")
     if subject is None:
         snapshot = recorded_snapshot(recorded or "", when)
+    elif github or (post and not dry_run):
+        snapshot = _live(loaded, subject, when, calendar, base)
     else:
         snapshot = snapshot_of(loaded, subject, when, Calendars(*calendar_or_gap(calendar or loaded.trains)), base)
     if record is not None:
@@ -68,7 +87,23 @@ def check(
         return EXIT_OK if answer.decision["after"] == "merge" else EXIT_BLOCKED
     document = judge(loaded, snapshot, recorded=subject is None)
     emit(document, template="gate/check", format_=format_, out=out, quiet=quiet, snapshot=snapshot)
-    return EXIT_OK if document.decision == "merge" else EXIT_BLOCKED
+    code = EXIT_OK if document.decision == "merge" else EXIT_BLOCKED
+    if not post:
+        return code
+    from relmgr.workflows.post import post_gate, sink_of
+
+    posting = post_gate(sink_of(loaded, dry_run=dry_run), snapshot, document)
+    return show_posting(posting, code, format_=format_, quiet=quiet)
+
+
+def _live(project: Project, subject: str, when: datetime | None, calendar: Path | None, base: str | None) -> Snapshot:
+    from relmgr.sources.github import open_github
+    from relmgr.sources.trains import calendar_or_gap
+    from relmgr.workflows.forge import live_snapshot
+    from relmgr.workflows.gate import Calendars
+
+    calendars = Calendars(*calendar_or_gap(calendar or project.trains))
+    return live_snapshot(project, subject, when, calendars, base, open_github(project.forge))
 
 
 @group.command()

@@ -9,11 +9,15 @@ import click
 
 from relmgr.cli.options import at_option, instant, output_options, pin_option, project_options, the_project
 from relmgr.cli.output import emit, write_text
+from relmgr.cli.posting import post_options, show_posting
 from relmgr.cli.trains import trains_option
 from relmgr.errors import EXIT_OK, EXIT_SOURCE, UserError
 
 if TYPE_CHECKING:
+    from relmgr.model.project import PinConfig, Project
     from relmgr.model.ticket import Tickets
+    from relmgr.model.trains import Calendar
+    from relmgr.workflows.ticket import TicketInputs
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -32,6 +36,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--out-dir", type=click.Path(file_okay=False, path_type=Path), help="Also write each ticket's text there."
 )
+@post_options
 @output_options
 def ticket(
     databases: tuple[str, ...],
@@ -46,14 +51,16 @@ def ticket(
     existing: Path | None,
     fill: tuple[str, ...],
     out_dir: Path | None,
+    post: bool,
+    dry_run: bool,
     format_: str,
     out: Path | None,
     quiet: bool,
 ) -> int:
     """One regeneration ticket per arch whose kernel databases an ABI crossing made stale, or may have.
 
-    DATABASE is a database to scan now. Nothing is filed: the tickets are printed. Exit code 3 when a fact that decides
-    could not be read.
+    DATABASE is a database to scan now. The tickets are printed; --post files them as issues, or updates, closes and
+    reopens those that are there. Exit code 3 when a fact that decides could not be read.
     """
     from relmgr.workflows.locate import named_pin
     from relmgr.workflows.ticket import TicketInputs, regeneration_tickets
@@ -61,13 +68,34 @@ def ticket(
 
     loaded = the_project(project, repos)
     given = TicketInputs(scans, databases, existing, fill, ref)
-    document = regeneration_tickets(
-        loaded, named_pin(loaded, pin_name), calendar_of(calendar or loaded.trains), train, instant(at, loaded), given
-    )
+    pin, trains = named_pin(loaded, pin_name), calendar_of(calendar or loaded.trains)
+    if post and not dry_run:
+        if at or existing:
+            raise UserError("--post asks the forge what is there now", next_step="drop --at and --existing")
+        document = _beside_issues(loaded, pin, trains, train, given)
+    else:
+        document = regeneration_tickets(loaded, pin, trains, train, instant(at, loaded), given)
     emit(document, template="kdb/ticket", format_=format_, out=out, quiet=quiet)
     if out_dir is not None:
         _write_each(document, out_dir)
-    return EXIT_SOURCE if document.gaps else EXIT_OK
+    code = EXIT_SOURCE if document.gaps else EXIT_OK
+    return _post(loaded, document, code, dry_run, format_, quiet) if post else code
+
+
+def _beside_issues(
+    project: Project, pin: PinConfig, trains: Calendar, train: str | None, given: TicketInputs
+) -> Tickets:
+    from relmgr.sources.github import open_github
+    from relmgr.workflows.post import tickets_beside_issues
+
+    return tickets_beside_issues(project, pin, trains, train, given, open_github(project.forge))
+
+
+def _post(project: Project, document: Tickets, code: int, dry_run: bool, format_: str, quiet: bool) -> int:
+    from relmgr.workflows.post import post_tickets, sink_of
+
+    posting = post_tickets(sink_of(project, dry_run=dry_run), document)
+    return show_posting(posting, code, format_=format_, quiet=quiet)
 
 
 def _write_each(document: Tickets, folder: Path) -> None:

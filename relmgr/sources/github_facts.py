@@ -12,10 +12,14 @@ from relmgr.model.facts import CheckRun, Dependency, Review
 from relmgr.model.pull_request import PullRequest, PullRequestRef
 from relmgr.model.snapshot import Snapshot
 from relmgr.sources.github import GitHub
-from relmgr.sources.github_pulls import Pulls, read_pulls
+from relmgr.sources.github_pulls import BATCH, Pulls, read_pulls
+from relmgr.sources.github_queries import compare_query
 
 # What relmgr itself says about a pull request is no reason for or against it.
 OWN_CHECKS = ("relmgr",)
+# (repository, commit, branch): whether the commit is on the branch.
+Landed = dict[tuple[str, str, str], bool | None]
+_ON_BRANCH = {"behind": True, "identical": True, "ahead": False, "diverged": False}
 _PAST = "the forge tells what is so now, not what was so then"
 _FACTS = ("labels", "reviews", "checks", "pushed_at")
 
@@ -64,21 +68,24 @@ def facts_of(pull: PullRequest, now: datetime, own: Iterable[str] = OWN_CHECKS) 
     }
 
 
-def with_dependencies(github: GitHub, snapshot: Snapshot) -> Snapshot:
+def with_dependencies(
+    github: GitHub, snapshot: Snapshot, known: Pulls | None = None, landed: Landed | None = None
+) -> Snapshot:
     """Return the snapshot with the state of each dependency that the clones could not tell.
 
-    Merged means that the commit is on the branch that is needed: GitHub is asked for that too, by comparing (M6, M7).
+    `known` are pull requests that were read already, `landed` keeps answers from one snapshot to the next. Merged means
+    that the commit is on the branch that is needed: GitHub is asked for that too, by comparing (M6, M7).
     """
     unknown = [one for one in snapshot.dependencies or () if one.state is None]
     if not unknown or snapshot.at < snapshot.taken_at:
         return snapshot
-    pulls = read_pulls(github, [ref_of(one.pull) for one in unknown])
-    told = {one.pull: _told(github, one, pulls) for one in unknown}
+    pulls = known or read_pulls(github, [ref_of(one.pull) for one in unknown])
+    told = {one.pull: _told(github, one, pulls, {} if landed is None else landed) for one in unknown}
     found = tuple(told.get(one.pull, one) for one in snapshot.dependencies or ())
     return snapshot.model_copy(update={"dependencies": found})
 
 
-def _told(github: GitHub, known: Dependency, pulls: Pulls) -> Dependency:
+def _told(github: GitHub, known: Dependency, pulls: Pulls, landed: Landed) -> Dependency:
     pull = pulls.found.get(ref_of(known.pull))
     if pull is None:
         return known
@@ -86,8 +93,35 @@ def _told(github: GitHub, known: Dependency, pulls: Pulls) -> Dependency:
     if pull.state == "merged":
         facts["merged_at"] = pull.merged_at
         if pull.merge_commit and known.needs:
-            facts["landed"] = is_on_branch(github, pull.repository, pull.merge_commit, known.needs)
+            key = (pull.repository, pull.merge_commit, known.needs)
+            if key not in landed:
+                landed[key] = is_on_branch(github, *key)
+            facts["landed"] = landed[key]
     return known.model_copy(update=facts)
+
+
+def read_landed(github: GitHub, wanted: Iterable[tuple[str, str, str]]) -> Landed:
+    """Return for many (repository, commit, branch) whether the commit is on the branch, `BATCH` in one query.
+
+    What GitHub does not tell so is left out: `is_on_branch` asks for it by itself.
+    """
+    found: Landed = {}
+    asked = list(dict.fromkeys(wanted))
+    for start in range(0, len(asked), BATCH):
+        some = asked[start : start + BATCH]
+        variables: dict[str, Any] = {}
+        for i, (slug, commit, branch) in enumerate(some):
+            owner, name = slug.split("/")
+            variables |= {f"o{i}": owner, f"n{i}": name, f"b{i}": f"refs/heads/{branch}", f"c{i}": commit}
+        try:
+            data = github.query(compare_query(len(some)), variables)["data"]
+        except SourceError:
+            continue
+        for i, key in enumerate(some):
+            compared = ((data.get(f"r{i}") or {}).get("ref") or {}).get("compare")
+            if compared:
+                found[key] = _ON_BRANCH.get(compared["status"].lower())
+    return found
 
 
 def is_on_branch(github: GitHub, slug: str, commit: str, branch: str) -> bool | None:
@@ -97,7 +131,7 @@ def is_on_branch(github: GitHub, slug: str, commit: str, branch: str) -> bool | 
         status = github.get(path, per_page=1)["status"]
     except SourceError:
         return None
-    return {"behind": True, "identical": True, "ahead": False, "diverged": False}.get(status)
+    return _ON_BRANCH.get(status)
 
 
 def ref_of(pull: str) -> PullRequestRef:

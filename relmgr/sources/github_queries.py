@@ -60,6 +60,18 @@ def pulls_query(count: int) -> str:
     return f"query({variables}) {{\n{fields}\n}}\n{PULL}{CHECK}"
 
 
+def compare_query(count: int) -> str:
+    """Return the query that compares `count` commits with branches: variables `o0, n0, b0, c0 ...`."""
+    numbers = range(count)
+    variables = ", ".join(f"$o{i}: String!, $n{i}: String!, $b{i}: String!, $c{i}: String!" for i in numbers)
+    fields = "\n".join(
+        f"  r{i}: repository(owner: $o{i}, name: $n{i}) "
+        f"{{ ref(qualifiedName: $b{i}) {{ compare(headRef: $c{i}) {{ status }} }} }}"
+        for i in numbers
+    )
+    return f"query({variables}) {{\n{fields}\n}}\n"
+
+
 # The rest of a list: what holds it, and one page of it.
 REST_OF = {
     "labels": "... on PullRequest { labels(first: 100, after: $c%d) { pageInfo { hasNextPage endCursor } "

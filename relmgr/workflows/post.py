@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 
 from relmgr.model.actions import Posting
@@ -10,13 +11,14 @@ from relmgr.model.checklist import Checklist
 from relmgr.model.project import PinConfig, Project
 from relmgr.model.snapshot import Snapshot
 from relmgr.model.ticket import Tickets
+from relmgr.model.trains import Calendar
 from relmgr.model.verdict import GateReport
 from relmgr.render.actions import checklist_action, gate_actions, ticket_actions
 from relmgr.sinks.dry_run import DryRun
 from relmgr.sinks.github import GitHubSink
 from relmgr.sources.github import GitHub, open_github
 from relmgr.sources.github_facts import read_ticket_issues
-from relmgr.workflows.ticket import TicketInputs
+from relmgr.workflows.ticket import TicketInputs, regeneration_tickets
 
 Sink = GitHubSink | DryRun
 
@@ -41,9 +43,12 @@ def post_checklist(sink: Sink, project: Project, document: Checklist) -> Posting
     return sink.apply((checklist_action(project, document, project.pin().consumer),))
 
 
-def with_issues(project: Project, pin: PinConfig, given: TicketInputs, github: GitHub, folder: Path) -> TicketInputs:
-    """Return the inputs of `kdb ticket` with the tickets that are on the forge, as a list written into `folder`."""
+def tickets_beside_issues(
+    project: Project, pin: PinConfig, calendar: Calendar, train: str | None, given: TicketInputs, github: GitHub
+) -> Tickets:
+    """Return the tickets of a train as of now, knowing those that are on the forge already."""
     issues = read_ticket_issues(github, project.repositories[pin.consumer].slug)
-    file = folder / "issues.json"
-    file.write_text(json.dumps(issues), encoding="utf-8")
-    return given._replace(existing=file)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "issues.json"
+        file.write_text(json.dumps(issues), encoding="utf-8")
+        return regeneration_tickets(project, pin, calendar, train, None, given._replace(existing=file))

@@ -12,7 +12,7 @@ from relmgr.model.pull_request import PullRequestRef
 from relmgr.sources.github import GitHub
 from relmgr.sources.github_auth import Credentials
 from relmgr.sources.github_pulls import read_comments, read_open_pulls, read_pull, read_pulls
-from relmgr.sources.github_queries import OPEN_PULLS, list_query, pulls_query
+from relmgr.sources.github_queries import OPEN_PULLS, compare_query, list_query, pulls_query
 from relmgr.sources.github_waits import Clock
 from tests.support.github_schema import graphql_schema_file
 from tests.support.github_standin import StandIn, Trouble
@@ -38,7 +38,13 @@ def ref(number: int, slug: str = "acme/gadget") -> PullRequestRef:
 
 @pytest.mark.parametrize(
     "query",
-    [OPEN_PULLS, pulls_query(3), list_query(["labels", "reviews", "files", "contexts"]), list_query(["files"])],
+    [
+        OPEN_PULLS,
+        pulls_query(3),
+        list_query(["labels", "reviews", "files", "contexts"]),
+        list_query(["files"]),
+        compare_query(2),
+    ],
 )
 def test_the_queries_are_valid_by_githubs_published_schema(query: str) -> None:
     graphql = need_module("graphql")

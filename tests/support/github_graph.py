@@ -69,9 +69,16 @@ def graph_repository(repo: Repo) -> dict[str, Any]:
         entry = repo.threads.get(number)
         return graph_pull(repo, entry) if entry and entry["kind"] == "pull" else None
 
+    def ref(qualifiedName: str) -> Any:
+        on = repo.on_branch.get(qualifiedName.removeprefix("refs/heads/"))
+        return (
+            None if on is None else {"compare": lambda headRef: {"status": "BEHIND" if headRef in on else "DIVERGED"}}
+        )
+
     return {
         "__typename": "Repository",
         "nameWithOwner": repo.slug,
+        "ref": ref,
         "pullRequests": pull_requests,
         "pullRequest": pull_request,
     }

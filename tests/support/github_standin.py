@@ -48,6 +48,7 @@ class Repo:
     comments: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     checks: list[dict[str, Any]] = field(default_factory=list)
     statuses: list[dict[str, Any]] = field(default_factory=list)
+    on_branch: dict[str, set[str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -458,6 +459,46 @@ def _post_status(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> t
     return 201, shapes.status(s.url, repo.slug, entry)
 
 
+def _compare(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> tuple[int, Any]:
+    """Say where a commit stands to a branch; the commits themselves are left out, as nobody here reads them."""
+    branch, commit = parts
+    on = repo.on_branch.get(branch)
+    if on is None:
+        return _MISSING
+    base = f"{s.url}/repos/{repo.slug}"
+    return 200, {
+        "url": f"{base}/compare/{branch}...{commit}",
+        "html_url": base,
+        "permalink_url": base,
+        "diff_url": base,
+        "patch_url": base,
+        "status": "behind" if commit in on else "diverged",
+        "ahead_by": 0 if commit in on else 1,
+        "behind_by": 1,
+        "total_commits": 0,
+        "commits": [],
+        "files": [],
+        "base_commit": _commit(base, commit),
+        "merge_base_commit": _commit(base, commit),
+    }
+
+
+def _commit(base: str, sha: str) -> dict[str, Any]:
+    url = f"{base}/commits/{sha}"
+    tree = {"sha": sha, "url": url}
+    return {
+        "url": url,
+        "sha": sha,
+        "node_id": sha,
+        "html_url": url,
+        "comments_url": url,
+        "author": None,
+        "committer": None,
+        "parents": [],
+        "commit": {"url": url, "author": None, "committer": None, "message": "", "comment_count": 0, "tree": tree},
+    }
+
+
 ROUTES: list[tuple[str, Callable[..., tuple[int, Any]]]] = [
     ("GET ", _get_repo),
     (r"GET /issues/(\d+)/comments", _list_comments),
@@ -471,6 +512,7 @@ ROUTES: list[tuple[str, Callable[..., tuple[int, Any]]]] = [
     (r"GET /issues/(\d+)/labels", _list_labels),
     (r"POST /issues/(\d+)/labels", _post_labels),
     (r"DELETE /issues/(\d+)/labels/(.+)", _delete_label),
+    (r"GET /compare/(.+)\.\.\.([0-9a-f]+)", _compare),
     ("GET /pulls", _list_pulls),
     ("POST /pulls", _post_pull),
     (r"GET /pulls/(\d+)", _get_pull),
