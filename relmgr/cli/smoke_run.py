@@ -11,10 +11,11 @@ import click
 from relmgr.cli.options import output_options, pin_option, project_options, the_project
 from relmgr.cli.output import emit, write_text
 from relmgr.cli.smoke_options import matrix_options
-from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE
+from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE, UserError
 
 if TYPE_CHECKING:
     from relmgr.model.smoke import CellResult
+    from relmgr.workflows.smoke_given import Given
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -32,6 +33,13 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--json", "json_file", type=_FILE, help="Also write the report, as JSON.")
 @click.option("--junit", type=_FILE, help="Also write JUnit XML.")
 @click.option("--html", type=_FILE, help="Also write the matrix as one HTML page.")
+@click.option("--code-object", type=_FILE, help="Launch a kernel of this file instead of the matrix.")
+@click.option("--kernel", metavar="NAME", help="With --code-object: which kernel (default: its only one).")
+@click.option("--options", "problem", metavar="TEXT", help="With --code-object: the options it was compiled from.")
+@click.option("--kdb", type=_FILE, help="Launch the kernel of a database's row instead of the matrix.")
+@click.option("--row", type=int, metavar="ID", help="With --kdb: which row.")
+@click.option("--blocks", type=click.IntRange(1), metavar="N", help="Blocks of that launch; no file tells them.")
+@click.option("--block", type=click.IntRange(1, 1024), metavar="N", help="Threads of each block.")
 @click.option("--sign-key", type=_FILE, metavar="KEY", help="Sign the report with this SSH private key.")
 @output_options
 def run(
@@ -56,6 +64,13 @@ def run(
     json_file: Path | None,
     junit: Path | None,
     html: Path | None,
+    code_object: Path | None,
+    kernel: str | None,
+    problem: str | None,
+    kdb: Path | None,
+    row: int | None,
+    blocks: int | None,
+    block: int | None,
     sign_key: Path | None,
     format_: str,
     out: Path | None,
@@ -88,7 +103,16 @@ def run(
         )
         progress = _Progress(quiet or not sys.stderr.isatty())
         binding = bind_report(loaded, pin, abi, ref, pinned, head)
-        done = run_smoke(started, loaded, pin, binding, options, progress)
+        given = _given(code_object, kernel, problem, kdb, row, blocks, block)
+        if given is None:
+            done = run_smoke(started, loaded, pin, binding, options, progress)
+        else:
+            from relmgr.smoke.report import UNBOUND
+            from relmgr.smoke.run import Manner
+            from relmgr.workflows.smoke_given import run_given
+
+            manner, unbound = Manner(limit, launch_mismatches), abi is None and binding.pin == UNBOUND
+            done = run_given(started, loaded, pin, binding, *given, manner, own_number=unbound)
         started.pool.stop()
         done = sign_run(loaded, done, sign_key)
         if json_file is not None:
@@ -101,6 +125,31 @@ def run(
     if done.report.verdict == "passed":
         return EXIT_OK
     return EXIT_SOURCE if failed_by_environment(done.results) else EXIT_BLOCKED
+
+
+def _given(
+    code_object: Path | None,
+    kernel: str | None,
+    problem: str | None,
+    kdb: Path | None,
+    row: int | None,
+    blocks: int | None,
+    block: int | None,
+) -> tuple[Given, tuple[int, int]] | None:
+    """Return the kernel that is to be launched instead of the matrix, and its launch's size; None for the matrix."""
+    if code_object is None and kdb is None:
+        return None
+    from relmgr.workflows.smoke_given import read_code_object_file, read_database_row
+
+    if blocks is None or block is None:
+        raise UserError("a launch needs --blocks and --block", next_step="give both, as the provider tells them")
+    if kdb is not None:
+        if row is None or code_object is not None:
+            raise UserError("--kdb needs --row, and no --code-object", next_step="choose a row with `relmgr kdb scan`")
+        return read_database_row(kdb, row), (blocks, block)
+    if code_object is None or problem is None:
+        raise UserError("--code-object needs --options", next_step="give those that the kernel was compiled from")
+    return read_code_object_file(code_object, kernel, problem), (blocks, block)
 
 
 class _Progress:

@@ -63,7 +63,7 @@ def plan_matrix(
     one convention the newest stands for all, unless `abi` is one of them. `packing` is what the runtime is handed in
     matching cells. Raises `UserError` when the number's convention is not known.
     """
-    numbers = _representatives(conventions, abi)
+    numbers = representatives(conventions, abi)
     builder = _Builder(numbers, runtime, packing)
     cells = list(builder.matching(selection))
     if selection.mismatches:
@@ -79,7 +79,13 @@ def plan_matrix(
     )
 
 
-def _representatives(conventions: Mapping[int, Convention], abi: int) -> dict[Convention, int]:
+def ends_of_a_wrong_launch(runtime: RuntimeKind) -> tuple[CaseOutcome, ...]:
+    """Return what a kernel that is not ours may end in when it is launched with another convention's arguments."""
+    return _ANYTHING_WRONG if runtime == "amd" else ("illegal-address", "launch-refused", "wrong-result")
+
+
+def representatives(conventions: Mapping[int, Convention], abi: int) -> dict[Convention, int]:
+    """Return one number for each convention: the newest, or `abi` for its own. Raises `UserError` for unknown ones."""
     if conventions.get(abi) not in ("memref-descriptor", "bare-pointer"):
         known = ", ".join(f"{number} ({what})" for number, what in sorted(conventions.items())) or "none"
         raise UserError(
