@@ -203,11 +203,11 @@ def _name(name: str) -> Trailer:
 
 
 def _why_not(found: Reference, listed: bool) -> str:
+    if found.why:
+        return found.why
     if not listed:
         return "stands behind other words: write one trailer for each"
-    if found.bare:
-        return "write it as owner/repo#number"
-    return found.why
+    return "write it as owner/repo#number" if found.bare else ""
 
 
 def _resembles(key: str) -> str | None:

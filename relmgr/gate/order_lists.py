@@ -8,8 +8,8 @@ from typing import Literal
 from relmgr.gate.markdown_text import Block, Line
 from relmgr.gate.marks import spoken
 from relmgr.gate.order_shapes import CUE, INTRODUCTIONS, TODO, WISH, Says
-from relmgr.gate.prose_order import ProseReader, Sentence, own_references
-from relmgr.gate.references import mark_references
+from relmgr.gate.prose_order import ProseReader, Sentence
+from relmgr.gate.references import Reference, mark_references
 from relmgr.model.pull_request import PullRequestRef
 
 _INTRODUCTION = 120
@@ -39,19 +39,14 @@ class ListReader:
         self._says, self._sequence, self._at = None, [], None
         said = spoken(text)
         ends = block.kind == "heading" or said.endswith(":")
-        if (
-            not ends
-            or len(said) > _INTRODUCTION
-            or WISH.search(said)
-            or own_references(self.prose.references, text, ())
-        ):
+        if not ends or len(said) > _INTRODUCTION or WISH.search(said) or any(self.prose.references.find(text, ())):
             return
         self._says = next((says for says, pattern in INTRODUCTIONS if pattern.search(said)), None)
 
     def _item(self, sentence: Sentence, block: Block) -> bool:
         if self._says is None and block.checked is None:
             return False
-        found = own_references(self.prose.references, sentence.text, block.links)
+        found = list(self.prose.references.find(sentence.text, block.links))
         if self._says == "sequence":
             return self._next(sentence, [one.ref for one in found])
         if not found:
@@ -67,13 +62,12 @@ class ListReader:
         )
         return True
 
-    def _suggest(self, sentence: Sentence, found: Sequence[object], says: Says) -> None:
+    def _suggest(self, sentence: Sentence, found: Sequence[Reference], says: Says) -> None:
         for one in found:
-            ref, why = getattr(one, "ref", None), getattr(one, "why", "")
-            if ref is None:
-                self.prose.report(sentence.text, sentence.line, why)
+            if one.ref is None:
+                self.prose.report(sentence.text, sentence.line, f"{one.text}: {one.why}")
             else:
-                self.prose.suggest(ref, says, sentence)
+                self.prose.suggest(one.ref, says, sentence)
 
     def _next(self, sentence: Sentence, refs: list[PullRequestRef | None]) -> bool:
         """Read the next item of a merge order; those before this one are first, those after it follow."""

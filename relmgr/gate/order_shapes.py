@@ -81,7 +81,7 @@ SHAPES: tuple[Shape, ...] = (
     ),
     _shape(
         "before",
-        rf"{_R}{_FEW}{_MODAL} {_FEW}{_MERGE}{_GAP}(?:after|once|until|when|following) {_THIS}",
+        rf"{_R}{_FEW}{_MODAL}{_FEW}{_MERGE}{_GAP}(?:after|once|until|when|following) {_THIS}",
         about_this=True,
     ),
     _shape(

@@ -26,7 +26,7 @@ from relmgr.gate.order_shapes import (
     Says,
     Shape,
 )
-from relmgr.gate.references import Reference, ReferenceReader, mark_references
+from relmgr.gate.references import ReferenceReader, mark_references
 from relmgr.model.order import Direction, NotUnderstood, OrderSuggestion
 from relmgr.model.pull_request import PullRequestRef
 
@@ -95,7 +95,10 @@ def _sentences(pieces: Sequence[Line]) -> Iterator[Sentence]:
         texts.append(" ".join(piece.text.split()))
         at += len(texts[-1]) + 1
     text, begin = " ".join(texts), 0
-    for end in (*(m.end() for m in _END.finditer(text) if not _ABBREVIATION.search(text[: m.start()][-8:])), len(text)):
+    for end in (
+        *(m.end() for m in _END.finditer(text) if not _ABBREVIATION.search(text, max(0, m.start() - 8), m.start())),
+        len(text),
+    ):
         while begin < end:
             stop = end if end - begin <= _LONGEST else text.rfind(" ", begin, begin + _LONGEST) + 1 or begin + _LONGEST
             stop = stop if stop > begin else begin + _LONGEST
@@ -316,8 +319,3 @@ def quote(text: str) -> str:
     """Return a sentence as it reads, at most 300 characters."""
     said = spoken(text[: 4 * _QUOTE])
     return said if len(said) <= _QUOTE else f"{said[: _QUOTE - 3]}..."
-
-
-def own_references(reader: ReferenceReader, text: str, links: tuple[str, ...]) -> list[Reference]:
-    """Return the references in a text."""
-    return list(reader.find(text, links))
