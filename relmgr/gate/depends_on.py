@@ -52,6 +52,7 @@ def parse_declarations(body: str | None, project: Project, this: PullRequestRef)
     for block in visible.blocks:
         reader.read_block(block)
     reader.end_trailer()
+    reader.lists.end()
     if visible.too_deep is not None:
         reader.report("...", visible.too_deep, f"nested more than {MAX_NESTING // 2} levels deep: not read")
     if visible.cut:

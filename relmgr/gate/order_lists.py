@@ -24,6 +24,13 @@ class ListReader:
         self._says: Says | Literal["sequence"] | None = None
         self._sequence: list[PullRequestRef] = []
         self._at: Sentence | None = None
+        self._own = False
+
+    def end(self) -> None:
+        """End the list; a merge order in which this pull request has no place is reported."""
+        if self._at is not None and not self._own:
+            self.prose.report(self._at.text, self._at.line, "an order in which this pull request has no place")
+        self._says, self._sequence, self._at, self._own = None, [], None, False
 
     def read(self, lines: Sequence[Line], block: Block) -> bool:
         """Read a block that belongs to a list or introduces one; tell whether that was all there is to it."""
@@ -36,7 +43,7 @@ class ListReader:
         return self._item(Sentence(text, lines[0].number), block)
 
     def _introduce(self, text: str, block: Block) -> None:
-        self._says, self._sequence, self._at = None, [], None
+        self.end()
         said = spoken(text)
         ends = block.kind == "heading" or said.endswith(":")
         if not ends or len(said) > _INTRODUCTION or WISH.search(said) or any(self.prose.references.find(text, ())):
@@ -75,11 +82,12 @@ class ListReader:
         ref = refs[0] if refs else own if sentence.text.lower().lstrip("*").startswith("this") else None
         if ref is None:
             return False
-        if ref == own:
+        if ref == own and not self._own:
+            self._own = True
             for index, one in enumerate(reversed(self._sequence)):
                 via = self._sequence[len(self._sequence) - index] if index else None
                 self.prose.suggest(one, "after", self._at or sentence, via)
-        elif own in self._sequence:
+        elif ref != own and self._own:
             last = self._sequence[-1]
             self.prose.suggest(ref, "before", sentence, None if last == own else last)
         self._at = self._at or sentence

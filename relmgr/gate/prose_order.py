@@ -305,8 +305,11 @@ class _Reading:
 
     def _replace_pair(self, ref: PullRequestRef) -> None:
         """Take back a pairing that the pronoun's sentence now gives an order."""
-        kept = [s for s in self.reader.found.suggestions if not (s.direction == "paired" and s.ref == ref)]
-        self.reader.found.suggestions[:] = kept
+        suggestions = self.reader.found.suggestions
+        for at in range(len(suggestions) - 1, max(-1, len(suggestions) - 9), -1):
+            one = suggestions[at]
+            if (one.direction, one.repository, one.number) == ("paired", ref.repository, ref.number):
+                del suggestions[at]
 
     def _leftovers(self, why: str) -> None:
         left = [r for i, r in enumerate(self.references) if i not in self.done and r.ref != self.reader.this]

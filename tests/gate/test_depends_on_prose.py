@@ -175,6 +175,7 @@ def test_what_is_no_order(body: str) -> None:
         "Blocked by https://github.com/ROCm/MIOpen/issues/5",
         "depends on https://github.com.evil.example/ROCm/MIOpen/pull/5",
         "Do not merge until that lands.",
+        "Merge order:\n\n1. #5\n2. #6\n",
     ],
 )
 def test_m4_what_was_not_understood_is_reported(body: str) -> None:
