@@ -1,0 +1,1 @@
+"""Run independent jobs, each a command line, on this machine or on a Slurm cluster."""
