@@ -16,6 +16,7 @@ from relmgr.errors import EXIT_BLOCKED, EXIT_OK
 @pin_option
 @at_option
 @click.option("--database", "databases", multiple=True, metavar="PATH", help="Scan these files, folders or globs too.")
+@click.option("--pulls", type=click.Path(dir_okay=False, path_type=Path), help="Recorded pull requests (JSON).")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write one self-contained page.")
 @click.option("--fail-on", multiple=True, metavar="KIND", help="Exit 1 when a finding of this kind is there.")
 @output_options
@@ -25,6 +26,7 @@ def audit(
     pin_name: str | None,
     at: str | None,
     databases: tuple[str, ...],
+    pulls: Path | None,
     html: Path | None,
     fail_on: tuple[str, ...],
     format_: str,
@@ -37,7 +39,7 @@ def audit(
 
     check_kinds(fail_on)
     loaded = the_project(project, repos)
-    document, facts = run_audit(loaded, named_pin(loaded, pin_name), instant(at, loaded), databases)
+    document, facts = run_audit(loaded, named_pin(loaded, pin_name), instant(at, loaded), databases, pulls)
     emit(document, template="audit/audit", format_=format_, out=out, quiet=quiet)
     if html is not None:
         write_text(html, audit_page(document, facts))

@@ -111,12 +111,11 @@ def _of_order(facts: AuditFacts) -> Iterator[AuditFinding]:
         if fact.outcome is Outcome.PASSED:
             continue
         evidence: dict[str, object] = fact.model_dump(mode="json", exclude={"outcome"})
-        remedy = (
-            "merged out of the declared order: look what it invalidated"
-            if fact.outcome is Outcome.FAILED
-            else ("a merge time is not known: read it from the forge")
-        )
-        yield _finding("order-violation", fact.outcome, Level.WARN, evidence, remedy)
+        evidence["statement"] = f"{fact.before} was to merge before {fact.after}"
+        remedy = "a merge time is not known: read it from the forge"
+        if fact.outcome is Outcome.FAILED:
+            remedy = "merged out of the declared order; what it invalidated tell the pin moves, not the merges"
+        yield _finding("order-violation", fact.outcome, Level.WARN, evidence, remedy, committed_at=fact.after_merged_at)
 
 
 def _of_release(release: ReleaseFacts, facts: AuditFacts) -> Iterator[AuditFinding]:

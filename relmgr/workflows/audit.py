@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import get_args
 
 from relmgr.errors import UserError
 from relmgr.gate.audit import audit
+from relmgr.gate.declared_order import order_facts
 from relmgr.model.audit import Audit, AuditFacts, AuditKind
 from relmgr.model.project import PinConfig, Project
 from relmgr.model.ticket import ScannedFile
@@ -22,14 +24,20 @@ from relmgr.sources.releases import read_releases
 from relmgr.sources.ticket_files import scan_databases
 from relmgr.workflows.kdb import scan_rules, target_abi
 from relmgr.workflows.locate import consumer_clone, default_ref
+from relmgr.workflows.order import read_pulls
 
 
 def read_audit_facts(
-    project: Project, pin: PinConfig, at: datetime | None = None, databases: Sequence[str] = ()
+    project: Project,
+    pin: PinConfig,
+    at: datetime | None = None,
+    databases: Sequence[str] = (),
+    pulls: Path | None = None,
 ) -> AuditFacts:
     """Read everything an audit judges from the consumer's clone (and the provider's, where one is given).
 
-    `databases` are files, folders or globs to scan: what is inside decides over the age of the same content.
+    `databases` are files, folders or globs to scan: what is inside decides over the age of the same content. `pulls` is
+    a recorded list of pull requests, whose declared order is held against what happened.
     """
     clone, abi = consumer_clone(project, pin), AbiReader(project, pin)
     ref = default_ref(clone, project, pin)
@@ -51,16 +59,21 @@ def read_audit_facts(
         head=pin_state(clone, project, pin, ref),
         releases=read_releases(clone, project, pin, abi),
         scans=_scans(project, pin, databases),
+        order=order_facts(project, read_pulls(pulls)) if pulls else (),
         gaps=tuple(gaps),
         max_age_days=pin.max_age_days,
     )
 
 
 def run_audit(
-    project: Project, pin: PinConfig, at: datetime | None = None, databases: Sequence[str] = ()
+    project: Project,
+    pin: PinConfig,
+    at: datetime | None = None,
+    databases: Sequence[str] = (),
+    pulls: Path | None = None,
 ) -> tuple[Audit, AuditFacts]:
     """Return the audit of a consumer and the facts it judged."""
-    facts = read_audit_facts(project, pin, at, databases)
+    facts = read_audit_facts(project, pin, at, databases, pulls)
     return audit(facts), facts
 
 

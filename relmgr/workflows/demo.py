@@ -64,11 +64,15 @@ def tell(
     out: Path, repositories: dict[str, Path], run: Callable[[list[str]], tuple[int, str]]
 ) -> Iterator[ToldChapter]:
     """Run each chapter's command through `run` (arguments to exit code and text) and yield what it said."""
-    data, lines = read_yaml(shipped("policies") / "recorded" / "story.yaml")
+    recorded = shipped("policies") / "recorded"
+    data, lines = read_yaml(recorded / "story.yaml")
     story = validate(Story, data, lines, "story.yaml")
     repos = " ".join(shlex.quote(f"--repo={name}={path}") for name, path in repositories.items())
+    folders = {"out": out, "recorded": recorded}
     for chapter in story.chapters:
-        command = chapter.command.format(repos=repos, out=shlex.quote(str(out)))
+        command = chapter.command.format(
+            repos=repos, **{name: shlex.quote(str(path)) for name, path in folders.items()}
+        )
         code, text = run(shlex.split(command))
         yield ToldChapter(title=chapter.title, why=chapter.why, command=command, exit_code=code, text=text)
 
