@@ -52,7 +52,7 @@ def _newest(github: GitHub, slug: str, action: UpsertCheck) -> Entry | None:
     mine = [
         run
         for run in runs
-        if run["app"] and run["app"]["slug"] == login and str(run["external_id"]).startswith(f"relmgr:{action.key}:")
+        if (not run["app"] or run["app"]["slug"] == login) and str(run["external_id"]).startswith(f"relmgr:{action.key}:")
     ]
     newest: Entry | None = max(mine, key=lambda run: int(run["id"]), default=None)
     same = newest and str(newest["external_id"]).rsplit(":", 1)[-1] == _digest(action.annotations)

@@ -16,8 +16,9 @@ from relmgr.model.pull_request import (
     PullRequestRef,
     PullRequestReview,
 )
-from relmgr.sources.github import GitHub, GitHubError
+from relmgr.sources.github import GitHub, GitHubError, NotFound
 from relmgr.sources.github_queries import OPEN_PULLS, list_query, pulls_query
+from relmgr.sources.github_rest import read_pull_by_rest
 
 PAGE = 50
 SMALLEST_PAGE = 5
@@ -94,7 +95,12 @@ def read_pull(github: GitHub, ref: PullRequestRef) -> PullRequest:
     Raises `SourceError` when it cannot be read.
     """
     for attempt in range(1, MERGEABLE_ASKS + 1):
-        pulls = read_pulls(github, [ref])
+        pulls = Pulls()
+        try:
+            _read_some(github, [ref], pulls)
+        except NotFound:
+            # A forge without GraphQL.
+            pulls.found[ref] = read_pull_by_rest(github, ref)
         if ref not in pulls.found:
             raise SourceError(pulls.gaps.get(str(ref), "not read"), where=str(ref))
         pull = pulls.found[ref]
