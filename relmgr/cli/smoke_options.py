@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from relmgr.errors import UserError
+
+if TYPE_CHECKING:
+    from relmgr.workflows.smoke_provider import Library
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,3 +41,30 @@ def matrix_options(command: F) -> F:
     ):
         command = option(command)
     return command
+
+
+def library_options(command: F) -> F:
+    """Add the options that name a provider's built library, as `the_library` takes them."""
+    file = click.Path(dir_okay=False, path_type=Path)
+    for option in reversed(
+        (
+            click.option("--miir-lib", type=file, help="Take kernels that this library of the provider generates."),
+            click.option("--miir-header", type=file, help="With --miir-lib: the header that is installed with it."),
+            click.option(
+                "--miir-link", multiple=True, metavar="ARG", help="For a static archive: as -lz, for its link."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def the_library(file: Path | None, header: Path | None, link_with: tuple[str, ...]) -> Library | None:
+    """Return the provider's library that is to generate the kernels, or None."""
+    if file is None:
+        return None
+    if header is None:
+        raise UserError("--miir-lib needs --miir-header", next_step="give the Miir.h that is installed with it")
+    from relmgr.workflows.smoke_provider import Library
+
+    return Library(file=file, header=header, link_with=link_with)

@@ -10,7 +10,7 @@ import click
 
 from relmgr.cli.options import output_options, pin_option, project_options, the_project
 from relmgr.cli.output import emit, write_text
-from relmgr.cli.smoke_options import matrix_options
+from relmgr.cli.smoke_options import library_options, matrix_options, the_library
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE, UserError
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--row", type=int, metavar="ID", help="With --kdb: which row.")
 @click.option("--blocks", type=click.IntRange(1), metavar="N", help="Blocks of that launch; no file tells them.")
 @click.option("--block", type=click.IntRange(1, 1024), metavar="N", help="Threads of each block.")
+@library_options
 @click.option("--sign-key", type=_FILE, metavar="KEY", help="Sign the report with this SSH private key.")
 @output_options
 def run(
@@ -71,6 +72,9 @@ def run(
     row: int | None,
     blocks: int | None,
     block: int | None,
+    miir_lib: Path | None,
+    miir_header: Path | None,
+    miir_link: tuple[str, ...],
     sign_key: Path | None,
     format_: str,
     out: Path | None,
@@ -104,7 +108,14 @@ def run(
         progress = _Progress(quiet or not sys.stderr.isatty())
         binding = bind_report(loaded, pin, abi, ref, pinned, head)
         given = _given(code_object, kernel, problem, kdb, row, blocks, block)
-        if given is None:
+        library = the_library(miir_lib, miir_header, miir_link)
+        if library is not None:
+            from relmgr.smoke.run import Manner
+            from relmgr.workflows.smoke_provider import run_provider
+
+            manner = Manner(limit, launch_mismatches)
+            done = run_provider(started, loaded, pin, binding, library, options.selection, manner)
+        elif given is None:
             done = run_smoke(started, loaded, pin, binding, options, progress)
         else:
             from relmgr.smoke.report import UNBOUND

@@ -108,6 +108,23 @@ class PinConfig(Noun):
     sites: tuple[Site, ...] = Field(min_length=1)
 
 
+class Generator(Noun):
+    """How the consumer asks the provider's library for a kernel: the option string and the words that go into it.
+
+    `options` may name, in braces, n g h w y x ho wo in_channels out_channels sh sw ph pw dh dw, operation, type,
+    out_type, arch, kernel_name, and what `layouts` tells. Keys of the tables: fwd, bwd-data, wrw; f32, f16, bf16, i8;
+    NCHW, NHWC.
+    """
+
+    options: str
+    arch: str = Field(default="{target}", description="the target's spelling")
+    operations: dict[str, str]
+    kernel_names: dict[str, str]
+    types: dict[str, str]
+    out_types: dict[str, str] = Field(default={})
+    layouts: dict[str, dict[str, str]]
+
+
 class Contract(Noun):
     """What a provider promises by a number: `macro` in one of `headers`, listed from the oldest to the newest path."""
 
@@ -126,6 +143,7 @@ class Contract(Noun):
     solvers: dict[str, Pattern] = Field(
         default={}, description="consumer's solvers that launch the provider's kernels, with patterns of kernel names"
     )
+    generator: Generator | None = Field(default=None, description="how kernels are asked for, for `smoke run`")
     removed_solvers: tuple[str, ...] = Field(default=(), description="solvers the consumer has removed or disabled")
 
     def convention_of(self, number: int | None) -> Convention:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from relmgr.model.base import Noun
+from relmgr.model.base import Convention, Noun
+from relmgr.model.code_object import KernelConvention
 from relmgr.model.kernargs import ArgumentLayout, Packing
 from relmgr.model.smoke_report import CaseOutcome, SmokeCase, SmokeReport
 
@@ -143,6 +144,40 @@ class SmokeCheck(Noun):
     passed: bool
 
 
+class EmittedKernel(Noun):
+    """What the provider's library emitted for one request: its convention by its layout, or why there is none.
+
+    `count` is how many kernels the problem takes: only a single one can be launched and judged alone.
+    """
+
+    symbol: str
+    options: str
+    convention: KernelConvention | None
+    count: int | None
+    threads: int
+    block: int
+    error: str | None
+
+
+class ProviderCheck(Noun):
+    """Do a library and a header belong together? `missing` are declared functions that the library does not export.
+
+    `number` and `convention` are what the header promises, `emitted` what came out.
+    """
+
+    library: str
+    header: str
+    number: int
+    convention: Convention
+    missing: tuple[str, ...]
+    emitted: tuple[EmittedKernel, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Tell whether every declared function is there and every kernel came out as the number promises."""
+        return not self.missing and all(one.convention == self.convention for one in self.emitted)
+
+
 class SmokeRun(Noun):
     """A report with the cells its cases stand for, and why the back end was taken."""
 
@@ -152,3 +187,4 @@ class SmokeRun(Noun):
     choice: str = ""
     seconds: float = 0.0
     compile_cached: bool = False
+    provider: ProviderCheck | None = None

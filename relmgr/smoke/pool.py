@@ -161,7 +161,7 @@ class Pool:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env={**os.environ, "PYTHONPATH": _python_path()},
+            env=worker_environment(),
             start_new_session=True,
         )
         assert process.stdout is not None
@@ -294,7 +294,7 @@ def _last_words(errors: IO[bytes]) -> str:
     return lines[-1].strip() if lines else ""
 
 
-def _python_path() -> str:
-    """Return a path on which a worker finds this very package, wherever it was imported from."""
+def worker_environment() -> dict[str, str]:
+    """Return an environment in which a child finds this very package, wherever it was imported from."""
     here = str(Path(__file__).resolve().parents[2])
-    return os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH", "")]))
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH", "")]))}

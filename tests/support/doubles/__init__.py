@@ -20,3 +20,11 @@ def build_hip_double(kind: str, folder: Path) -> dict[str, str]:
         subprocess.run([*command, "-o", str(folder / library)], check=True, capture_output=True, text=True)
     path = os.pathsep.join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH")]))
     return {"LD_LIBRARY_PATH": path}
+
+
+def build_miir_double(folder: Path, *definitions: str) -> Path:
+    """Build the double of a provider's library in `folder`; `definitions` such as `-DOLD` give it faults."""
+    library = folder / "libmiir.so"
+    command = [need("cc", "gcc"), "-shared", "-fPIC", "-O1", "-w", *definitions, str(_HERE / "miir.c")]
+    subprocess.run([*command, "-o", str(library)], check=True, capture_output=True, text=True)
+    return library
