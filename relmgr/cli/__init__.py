@@ -25,6 +25,7 @@ COMMANDS: Commands = {
     "train": ("relmgr.cli.trains:group", "Release trains: cuts, freezes, first tags; calendar against repository."),
     "cut": ("relmgr.cli.cut:group", "What must be true before a branch is cut: plan and checklist."),
     "smoke": ("relmgr.cli.smoke:group", "Small kernels under the ABI, on this machine's device."),
+    "notes": ("relmgr.cli.notes:group", "Release notes of a range, and the change log's section."),
     "config": ("relmgr.cli.config:group", "Check a project's settings."),
     "schema": ("relmgr.cli.config:schema", "Print the JSON Schema of a document."),
 }

@@ -1,0 +1,31 @@
+"""Options that the `relmgr notes` commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from relmgr.cli.options import pin_option, project_options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def notes_options(command: F) -> F:
+    """Add the range and what notes are made from: RANGE, `--project`, `--repo`, `--pin`, `--pulls`, `--database`."""
+    for decorator in (
+        click.option("--database", "databases", multiple=True, metavar="PATH", help="Scan these files or folders too."),
+        click.option(
+            "--pulls",
+            type=click.Path(dir_okay=False, exists=True, path_type=Path),
+            metavar="FILE",
+            help="Recorded pull requests (JSON list: number, title, body, labels).",
+        ),
+        pin_option,
+        project_options,
+        click.argument("range_", metavar="FROM..TO"),
+    ):
+        command = decorator(command)
+    return command

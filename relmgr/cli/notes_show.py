@@ -1,0 +1,94 @@
+"""`relmgr notes show` and `relmgr notes check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from relmgr.cli.notes_options import notes_options
+from relmgr.cli.options import output_options, the_project
+from relmgr.cli.output import emit, write_text
+from relmgr.errors import EXIT_BLOCKED, EXIT_OK
+
+FORMS = ["text", "json", "markdown", "rocm", "github", "html"]
+
+
+@click.command()
+@notes_options
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMS),
+    default="text",
+    help="rocm: the change log's section; github: a release's body.",
+)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write there instead of to the terminal.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
+def show(
+    range_: str,
+    project: str | None,
+    repos: tuple[str, ...],
+    pin_name: str | None,
+    pulls: Path | None,
+    databases: tuple[str, ...],
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> None:
+    """What FROM..TO brings: changes, kernel ABI, databases, open findings, the provider's commits.
+
+    A release tag alone means: since the release before it; a train such as 5.4: since the train before it.
+    """
+    from relmgr.workflows.locate import named_pin
+    from relmgr.workflows.notes import notes_text, take_notes
+
+    loaded = the_project(project, repos)
+    notes = take_notes(loaded, named_pin(loaded, pin_name), range_, pulls=pulls, databases=databases)
+    text = notes_text(loaded, notes, format_)
+    if out is not None:
+        write_text(out, text)
+    elif not quiet:
+        click.echo(text, nl=False)
+
+
+@click.command()
+@notes_options
+@click.option("--pull-request", type=click.IntRange(min=1), metavar="N", help="The range is this one pull request.")
+@click.option("--file", type=click.Path(dir_okay=False, exists=True, path_type=Path), help="Check this change log.")
+@click.option("--changelog-ref", metavar="REF", help="Check the change log as it stands at REF.")
+@output_options
+def check(
+    range_: str,
+    project: str | None,
+    repos: tuple[str, ...],
+    pin_name: str | None,
+    pulls: Path | None,
+    databases: tuple[str, ...],
+    pull_request: int | None,
+    file: Path | None,
+    changelog_ref: str | None,
+    format_: str,
+    out: Path | None,
+    quiet: bool,
+) -> int:
+    """What changed in FROM..TO and is not told in the change log at TO; exit code 1 when something must be written.
+
+    With --pull-request the range is one pull request's, and its entry is shown as it will read.
+    """
+    from relmgr.workflows.locate import named_pin
+    from relmgr.workflows.notes_check import check_notes
+
+    loaded = the_project(project, repos)
+    pin = named_pin(loaded, pin_name)
+    document = check_notes(
+        loaded,
+        pin,
+        range_,
+        pulls=pulls,
+        databases=databases,
+        pull_request=pull_request,
+        changelog=file or changelog_ref,
+    )
+    emit(document, template="notes/check", format_=format_, out=out, quiet=quiet)
+    return EXIT_BLOCKED if document.fails else EXIT_OK

@@ -1,0 +1,209 @@
+"""The commits of a range, by the graph (N1), with the pull requests they name (N3).
+
+A merged pull request owns the commits it brought in. A merge of a branch is no change: its line is read on its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from relmgr.errors import SourceError, UserError
+from relmgr.model.notes import CommitKind, RangeCommit, RangeFacts
+from relmgr.model.project import Repository
+from relmgr.sources.git import Clone
+from relmgr.sources.notes_same import read_elsewhere, read_twice
+from relmgr.sources.pins import release_tags
+
+MAX_COMMITS = 200_000
+MAX_BODY = 65_536
+_FORMAT = "--format=%H%x00%P%x00%aN%x00%cI%x00%s%x00%b"
+_FIELDS = 6
+_NUMBERS_AT_END = re.compile(r"(?:\s*\(#\d{1,9}\))+\s*$")
+_NUMBER = re.compile(r"#(\d+)")
+_PULL_MERGE = re.compile(r"^Merge pull request #(\d{1,9}) from \S+")
+_PICKED = re.compile(r"^\(cherry picked from commit ([0-9a-f]{7,40})\)\s*$", re.MULTILINE)
+
+
+def read_range(clone: Clone, from_ref: str, to_ref: str, root: str = "") -> RangeFacts:
+    """Return what `to_ref` has and `from_ref` has not, oldest first; `root` limits it to a folder.
+
+    Raises `SourceError` on a shallow clone (N4), for an unknown ref and for unrelated histories, `UserError` for a
+    range that is empty.
+    """
+    if clone.shallow:
+        raise SourceError(
+            "a shallow clone lacks commits of the range",
+            where=str(clone.path),
+            next_step="git fetch --unshallow (never fetch with --depth: it cuts a full clone short)",
+        )
+    from_commit, to_commit = clone.require(from_ref), clone.require(to_ref)
+    commits = _read_commits(clone, from_commit, to_commit, root)
+    if not commits:
+        _refuse_empty(clone, from_ref, to_ref, (from_commit, to_commit))
+    if clone.merge_base(from_commit, to_commit) is None:
+        raise SourceError(f"{from_ref} and {to_ref} share no history", where=str(clone.path))
+    missing = _read_commits(clone, to_commit, from_commit, root)
+    gaps: list[str] = []
+    return RangeFacts(
+        from_=from_ref,
+        from_commit=from_commit,
+        to=to_ref,
+        to_commit=to_commit,
+        to_at=clone.commit(to_commit).committed_at,
+        commits=tuple(commits),
+        missing=tuple(missing),
+        elsewhere=tuple(read_elsewhere(clone, (from_commit, to_commit), commits, missing, gaps)),
+        twice=tuple(read_twice(clone, commits, gaps)),
+        gaps=tuple(dict.fromkeys(gaps)),
+    )
+
+
+def previous_release(clone: Clone, repository: Repository, tag: str) -> str:
+    """Return the release tag before `tag` in version order, another version than its own."""
+    tags = release_tags(clone, repository)
+    names = [name for name, _ in tags]
+    if tag not in names:
+        raise UserError(f"{tag} is no release tag", next_step="write FROM..TO")
+    own = dict(tags)[tag]
+    before = [name for name, commit in tags[: names.index(tag)] if commit != own and _numbers(name) != _numbers(tag)]
+    if not before:
+        raise UserError(f"no release before {tag}", next_step="write FROM..TO")
+    return before[-1]
+
+
+def train_ends(clone: Clone, repository: Repository, train: str) -> tuple[str, str] | None:
+    """Return the range of a train such as `5.4`: from the last release before it to its first tag, else its branch."""
+    wanted = _numbers(train)[:2]
+    tags = release_tags(clone, repository)
+    own = [name for name, _ in tags if _numbers(name)[:2] == wanted]
+    before = [name for name, _ in tags if _numbers(name)[:2] < wanted]
+    branches = [name for name in clone.branches if _is_train(repository, name, wanted)]
+    if not before or len(wanted) < 2 or not (own or branches):
+        return None
+    return before[-1], own[0] if own else branches[0]
+
+
+def _is_train(repository: Repository, branch: str, wanted: tuple[int, ...]) -> bool:
+    match = re.match(repository.release_branches, branch)
+    return match is not None and _numbers(match["train"])[:2] == wanted
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    numbers = [int(n) for n in re.findall(r"\d+", text)]
+    return tuple(numbers + [0] * (3 - len(numbers))) if len(numbers) > 1 else tuple(numbers)
+
+
+def _refuse_empty(clone: Clone, from_ref: str, to_ref: str, ends: tuple[str, str]) -> None:
+    if ends[0] != ends[1] and clone.is_ancestor(ends[1], ends[0]):
+        raise UserError(f"{to_ref} is older than {from_ref}", next_step=f"write {to_ref}..{from_ref}")
+    raise UserError(f"nothing lies between {from_ref} and {to_ref}", next_step="write two refs that differ: FROM..TO")
+
+
+# -- reading --------------------------------------------------------------------------------------------------------
+
+
+def _read_commits(clone: Clone, excluded: str, tip: str, root: str) -> list[RangeCommit]:
+    """Return `excluded..tip`, oldest first, each with its kind; limited to what touches `root`."""
+    found = list(_log(clone, excluded, tip))
+    found.reverse()
+    kinds = _kinds(tip, found)
+    commits = [c.model_copy(update={"kind": kinds[c.commit][0], "part_of": kinds[c.commit][1]}) for c in found]
+    if not root:
+        return commits
+    args = ["log", "--full-history", "--format=%H", "--end-of-options", tip, f"^{excluded}", "--", root]
+    touching = set(clone.run(*args).split())
+    owners = {commit.part_of for commit in commits if commit.commit in touching}
+    return [commit for commit in commits if commit.commit in touching or commit.commit in owners]
+
+
+def _log(clone: Clone, excluded: str, tip: str) -> Iterator[RangeCommit]:
+    args = ["log", "-z", "--topo-order", _FORMAT, f"--max-count={MAX_COMMITS + 1}"]
+    with clone.stream(*args, "--end-of-options", tip, f"^{excluded}", "--") as out:
+        fields = out.read().split(b"\0")
+    fields.pop()
+    if len(fields) > MAX_COMMITS * _FIELDS:
+        raise SourceError(f"more than {MAX_COMMITS} commits", where=f"{excluded[:12]}..{tip[:12]}")
+    for index in range(0, len(fields), _FIELDS):
+        yield parse_commit(*(field.decode("utf-8", "replace") for field in fields[index : index + _FIELDS]))
+
+
+def parse_commit(sha: str, parents: str, author: str, at: str, subject: str, body: str) -> RangeCommit:
+    """Return a commit with the pull requests it names. A revert's quoted number is not its own (N2)."""
+    body = body[:MAX_BODY]
+    merge = _PULL_MERGE.match(subject)
+    if merge:
+        numbers: tuple[int, ...] = (int(merge[1]),)
+        title = next((line.strip() for line in body.splitlines() if line.strip()), subject)
+    else:
+        tail = _NUMBERS_AT_END.search(subject)
+        numbers = tuple(int(n) for n in _NUMBER.findall(tail[0])) if tail else ()
+        title = subject[: tail.start()] if tail else subject
+    return RangeCommit(
+        commit=sha,
+        parents=tuple(parents.split()),
+        committed_at=datetime.fromisoformat(at.replace("Z", "+00:00")),
+        author=author,
+        subject=subject,
+        body=body,
+        title=title.strip() or subject,
+        numbers=numbers,
+        kind="pull-merge" if merge else "change",
+        picked_from=tuple(_PICKED.findall(body)),
+    )
+
+
+# -- who brought what -----------------------------------------------------------------------------------------------
+
+_Kinds = dict[str, tuple[CommitKind, str | None]]
+
+
+def _kinds(tip: str, commits: Iterable[RangeCommit]) -> _Kinds:
+    """Return each commit's kind and, for a part, the merge that owns it.
+
+    A line is a chain of first parents, read from its oldest commit on: what a merge on it brings is what its other
+    parents reach and no older commit does. A pull request's merge owns all of that; a branch's merge starts a new line.
+    """
+    known = {commit.commit: commit for commit in commits}
+    kinds: _Kinds = {}
+    todo: list[Iterator[RangeCommit]] = [_line(tip, known, kinds)]
+    while todo:
+        commit = next(todo[-1], None)
+        if commit is None:
+            todo.pop()
+            continue
+        kinds[commit.commit] = ("branch-merge" if _is_branch_merge(commit) else commit.kind, None)
+        if commit.kind == "pull-merge" and len(commit.parents) > 1:
+            _own(commit, known, kinds)
+        else:
+            todo += [_line(parent, known, kinds) for parent in reversed(commit.parents[1:])]
+    # A commit that no line reaches cannot be; should a graph be that odd, it is a change.
+    return {sha: kinds.get(sha, (commit.kind, None)) for sha, commit in known.items()}
+
+
+def _is_branch_merge(commit: RangeCommit) -> bool:
+    return len(commit.parents) > 1 and commit.kind != "pull-merge"
+
+
+def _line(tip: str, known: dict[str, RangeCommit], kinds: _Kinds) -> Iterator[RangeCommit]:
+    """Yield the first parents of `tip` that are in the range and on no line yet, oldest first; looked up when begun."""
+    chain: list[RangeCommit] = []
+    while tip in known and tip not in kinds:
+        chain.append(known[tip])
+        tip = known[tip].parents[0] if known[tip].parents else ""
+    yield from reversed(chain)
+
+
+def _own(merge: RangeCommit, known: dict[str, RangeCommit], kinds: _Kinds) -> None:
+    todo: list[str] = list(merge.parents[1:])
+    while todo:
+        sha = todo.pop()
+        if sha in known and sha not in kinds:
+            kinds[sha] = ("part", merge.commit)
+            todo += known[sha].parents
+
+
+def changes_of(commits: Sequence[RangeCommit]) -> list[RangeCommit]:
+    """Return the commits that are changes of their own: neither merges of branches nor parts of a pull request."""
+    return [commit for commit in commits if commit.kind in ("change", "pull-merge")]

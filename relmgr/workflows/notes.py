@@ -1,0 +1,79 @@
+"""`relmgr notes`: show what a range brings, write it into the change log, check what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from relmgr.errors import UserError
+from relmgr.gate.audit import audit
+from relmgr.gate.notes import make_notes
+from relmgr.model.notes import Notes, NotesFacts
+from relmgr.model.project import PinConfig, Project
+from relmgr.model.ticket import ScannedFile
+from relmgr.render.engine import to_json
+from relmgr.render.notes import Form, render_notes
+from relmgr.sources.db_files import find_databases
+from relmgr.sources.git import Clone
+from relmgr.sources.notes_facts import audit_facts_of, read_notes_facts
+from relmgr.sources.notes_range import previous_release, train_ends
+from relmgr.sources.recorded_pulls import read_recorded_pulls
+from relmgr.sources.ticket_files import scan_databases
+from relmgr.workflows.kdb import scan_rules, target_abi
+from relmgr.workflows.locate import consumer_clone
+
+
+def take_notes(
+    project: Project, pin: PinConfig, text: str, *, pulls: Path | None = None, databases: Sequence[str] = ()
+) -> Notes:
+    """Return the notes of a range: `FROM..TO`, a release tag (since the one before it), or a train such as `5.4`."""
+    return notes_of(project, pin, read_facts(project, pin, text, pulls=pulls, databases=databases))
+
+
+def read_facts(
+    project: Project, pin: PinConfig, text: str, *, pulls: Path | None, databases: Sequence[str]
+) -> NotesFacts:
+    """Read what the notes of a range are made of."""
+    clone = consumer_clone(project, pin)
+    ends = range_ends(clone, project, pin, text)
+    recorded = read_recorded_pulls(pulls) if pulls else None
+    return read_notes_facts(clone, project, pin, ends, pulls=recorded, scans=_scans(project, pin, databases))
+
+
+def notes_of(project: Project, pin: PinConfig, facts: NotesFacts) -> Notes:
+    """Judge the facts as an audit does, and make the notes."""
+    found = audit(audit_facts_of(facts, project, pin))
+    contract = project.contract(pin)
+    judged = facts.model_copy(update={"findings": found.findings})
+    return make_notes(judged, project.notes, contract.macro if contract else None)
+
+
+def range_ends(clone: Clone, project: Project, pin: PinConfig, text: str) -> tuple[str, str]:
+    """Return the two refs that a range's text means."""
+    consumer = project.repositories[pin.consumer]
+    old, dots, new = text.partition("..")
+    if dots and old and new and not new.startswith("."):
+        return old, new
+    if dots or not text.strip() or text.startswith("-"):
+        raise UserError(f"{text!r} is not FROM..TO", next_step="write two refs: rocm-5.3.0..rocm-5.4.0")
+    if text in clone.tags:
+        return previous_release(clone, consumer, text), text
+    ends = train_ends(clone, consumer, text)
+    if ends is None:
+        raise UserError(f"{text!r} is no release tag and no train", next_step="write FROM..TO")
+    return ends
+
+
+def _scans(project: Project, pin: PinConfig, databases: Sequence[str]) -> Sequence[ScannedFile]:
+    if not databases:
+        return ()
+    rules = scan_rules(project, pin, target_abi(project, pin, None), fast=False, deep=False, jobs=1)
+    return scan_databases(find_databases(databases, frozenset({"kdb"})), rules)
+
+
+def notes_text(project: Project, notes: Notes, form: str) -> str:
+    """Return the notes as JSON or in one of their forms."""
+    if form == "json":
+        return to_json(notes)
+    return render_notes(notes, project.notes, cast(Form, form), forge=project.forge)
