@@ -140,7 +140,7 @@ def door(url: str, slept: list[float], cache: Path | None = None) -> GitHub:
         (r"/pulls/\d+/reviews(\?|$)", lambda entry: pull_by_rest(PULL, "a/b", reviews=entry), 1),
         (r"/pulls/\d+/files(\?|$)", lambda entry: pull_by_rest(PULL, "a/b", files=entry), 1),
         (r"/check-runs(\?|$)", lambda entry: [check_by_rest(run) for run in entry["check_runs"]], 3),
-        (r"/commits/[0-9a-f]+/statuses(\?|$)", lambda entry: [status_by_rest(one) for one in entry], 1),
+        (r"/commits/[0-9a-f]+/status(\?|$)", lambda entry: [status_by_rest(one) for one in entry["statuses"]], 1),
         (r"/issues/\d+/comments(\?|$)", lambda entry: [login_of(one["user"]) for one in entry], 2),
     ],
     ids=["pulls", "reviews", "files", "check-runs", "statuses", "comments"],
