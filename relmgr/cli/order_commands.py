@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from relmgr.cli.options import output_options, project_options, the_project
 from relmgr.cli.output import emit
+from relmgr.cli.posting import post_options, show_posting
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, UserError
+
+if TYPE_CHECKING:
+    from relmgr.model.project import Project
+    from relmgr.model.pull_request import PullRequest
 
 # Enough for the longest body in the widest encoding, and a bound for everything else.
 MAX_BODY_BYTES = 4 * 2**20
@@ -19,17 +25,19 @@ MAX_BODY_BYTES = 4 * 2**20
 @click.argument("pulls", nargs=-1, metavar="[PR]...")
 @click.option(
     "--snapshot",
-    required=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Recorded JSON file with `pull_requests`.",
+    help="Recorded JSON file with `pull_requests`, instead of asking the forge.",
 )
 @click.option("--with-suggestions", is_flag=True, help="Count what prose only suggests as if it were declared.")
+@post_options
 @project_options
 @output_options
 def plan(
     pulls: tuple[str, ...],
-    snapshot: Path,
+    snapshot: Path | None,
     with_suggestions: bool,
+    post: bool,
+    dry_run: bool,
     project: str | None,
     repos: tuple[str, ...],
     format_: str,
@@ -43,9 +51,25 @@ def plan(
     """
     from relmgr.workflows.order import plan_pulls, read_pulls
 
-    document = plan_pulls(the_project(project, repos), read_pulls(snapshot), pulls, spoken=with_suggestions)
+    if post and not dry_run and snapshot is not None:
+        raise UserError("--post says what is so now", next_step="drop --snapshot, or add --dry-run")
+    loaded = the_project(project, repos)
+    read = _on_forge(loaded) if snapshot is None else read_pulls(snapshot)
+    document = plan_pulls(loaded, read, pulls, spoken=with_suggestions)
     emit(document, template="order/plan", format_=format_, out=out, quiet=quiet)
-    return EXIT_BLOCKED if document.cycles or any(wait.stuck for wait in document.waits) else EXIT_OK
+    code = EXIT_BLOCKED if document.cycles or any(wait.stuck for wait in document.waits) else EXIT_OK
+    if not post:
+        return code
+    from relmgr.workflows.post import post_order, sink_of
+
+    return show_posting(post_order(sink_of(loaded, dry_run=dry_run), document), code, format_=format_, quiet=quiet)
+
+
+def _on_forge(project: Project) -> tuple[PullRequest, ...]:
+    from relmgr.sources.github import open_github
+    from relmgr.workflows.forge import pulls_on_forge
+
+    return pulls_on_forge(project, open_github(project.forge))
 
 
 @click.command()

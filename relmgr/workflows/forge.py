@@ -77,6 +77,19 @@ def _follow(project: Project, forge: Forge) -> None:
         forge.pulls.gaps |= more.gaps
 
 
+def pulls_on_forge(project: Project, github: GitHub) -> tuple[PullRequest, ...]:
+    """Return every open pull request of the project, and those that they wait for, for the merge order.
+
+    Raises `SourceError` when a repository could not be read: an order of half of them would be a wrong one.
+    """
+    slugs = [repository.slug for repository in project.repositories.values()]
+    forge = Forge(github, read_open_pulls(github, slugs))
+    if unread := [forge.pulls.gaps[slug] for slug in slugs if slug in forge.pulls.gaps]:
+        raise SourceError("; ".join(unread), next_step="check the token, or the project's repositories")
+    _follow(project, forge)
+    return tuple(forge.pulls.found.values())
+
+
 def _merged(project: Project, pulls: Pulls) -> Iterable[tuple[str, str, str]]:
     """Yield each merge commit with the branch that others build against."""
     for pull in pulls.found.values():

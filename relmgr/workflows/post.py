@@ -8,12 +8,14 @@ from pathlib import Path
 
 from relmgr.model.actions import Posting
 from relmgr.model.checklist import Checklist
+from relmgr.model.order import OrderPlan
 from relmgr.model.project import PinConfig, Project
 from relmgr.model.snapshot import Snapshot
 from relmgr.model.ticket import Tickets
 from relmgr.model.trains import Calendar
 from relmgr.model.verdict import GateReport
 from relmgr.render.actions import checklist_action, gate_actions, ticket_actions
+from relmgr.render.order_actions import order_actions
 from relmgr.sinks.dry_run import DryRun
 from relmgr.sinks.github import GitHubSink
 from relmgr.sources.github import GitHub, open_github
@@ -31,6 +33,11 @@ def sink_of(project: Project, *, dry_run: bool, github: GitHub | None = None) ->
 def post_gate(sink: Sink, snapshot: Snapshot, report: GateReport) -> Posting:
     """Post what the gate says about one pull request: a comment and a check."""
     return sink.apply(gate_actions(snapshot, report))
+
+
+def post_order(sink: Sink, plan: OrderPlan) -> Posting:
+    """Post the merge order on every pull request that it concerns."""
+    return sink.apply(order_actions(plan))
 
 
 def post_tickets(sink: Sink, document: Tickets) -> Posting:

@@ -1,0 +1,23 @@
+"""The merge order as comments on the pull requests that it concerns."""
+
+from __future__ import annotations
+
+from relmgr.model.actions import Action, UpsertComment
+from relmgr.model.order import OrderPlan
+from relmgr.render.actions import thread_of, tidy
+from relmgr.render.comment import quoted
+from relmgr.render.engine import render
+
+
+def order_actions(plan: OrderPlan) -> tuple[Action, ...]:
+    """Return a comment on every pull request that something orders."""
+    ordered = [pull for step in plan.order for pull in step]
+    pulls = dict.fromkeys((*ordered, *(wait.pull for wait in plan.waits)))
+    return tuple(
+        UpsertComment(
+            thread=thread_of(pull),
+            key="order",
+            body=tidy(render("comment/order.md.j2", d=plan, subject=pull, q=quoted)),
+        )
+        for pull in pulls
+    )

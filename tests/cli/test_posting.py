@@ -1,0 +1,140 @@
+"""`--post` as a person runs it: gate, order, ticket, checklist, bump; and what it never tells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_pin import run
+from tests.support.github_standin import StandIn, Trouble
+from tests.support.invented import Invented, invent, pointer
+
+TOKEN = "planted-token-0123456789"
+
+
+@pytest.fixture
+def standin(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    with StandIn().running() as running:
+        running.add_repo("acme/gadget", "trunk")
+        running.add_repo("acme/forge", "trunk")
+        monkeypatch.setenv("GITHUB_API_URL", running.url)
+        monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
+        yield running
+        assert running.mistakes == []
+
+
+@pytest.fixture
+def pair(tmp_path: Path, standin: StandIn) -> Invented:
+    made = invent(tmp_path)
+    files = {"forge.pin": f"{made.forge_at[42]}\n", "kernels/gfx90a68.kdb": pointer("a")}
+    made.gadget.commit("pin it", files, at="2030-02-01T01:00:00+01:00")
+    made.gadget.git("checkout", "-q", "-b", "work")
+    head = made.gadget.commit("Bump", {"forge.pin": f"{made.forge_at[50]}\n"}, at="2030-02-02T01:00:00+01:00")
+    made.gadget.git("update-ref", "refs/pull/7/head", head)
+    made.gadget.git("checkout", "-q", "trunk")
+    standin.add_pull("acme/gadget", 7, head_sha=head, title="Bump forge")
+    return made
+
+
+def options(pair: Invented) -> list[str]:
+    return ["--project", str(pair.file), "--repo", f"gadget={pair.gadget.path}", "--repo", f"forge={pair.forge.path}"]
+
+
+def test_gate_check_posts_a_comment_and_a_check_once(pair: Invented, standin: StandIn) -> None:
+    code, out, err = run("gate", "check", "acme/gadget#7", *options(pair), "--post")
+    assert (code, err) == (1, "")
+    assert "created" in out
+    (body,) = standin.bodies("acme/gadget", 7)
+    assert "**It crosses the kernel ABI**: forge-abi 42 (memref-descriptor) -> 50 (bare-pointer)" in body
+    (check,) = standin.repos["acme/gadget"].checks
+    assert (check["name"], check["conclusion"]) == ("relmgr", "failure")
+    writes = len(standin.writes())
+    code, out, _ = run("gate", "check", "acme/gadget#7", *options(pair), "--post")
+    assert (code, len(standin.writes())) == (1, writes)
+    assert "unchanged" in out
+
+
+def test_a_dry_run_shows_the_words_and_asks_nobody(pair: Invented, standin: StandIn) -> None:
+    code, out, _ = run("gate", "check", "acme/gadget#7", "--base", "trunk", *options(pair), "--post", "--dry-run")
+    assert code == 1
+    assert "planned" in out
+    assert "**relmgr: blocked**" in out
+    assert standin.calls == []
+
+
+def test_json_stays_one_document(pair: Invented, standin: StandIn) -> None:
+    _, out, err = run("gate", "check", "acme/gadget#7", *options(pair), "--post", "--format", "json")
+    assert json.loads(out)["subject"] == "acme/gadget#7"
+    assert err == ""
+
+
+def test_what_could_not_be_posted_ends_in_3_and_is_said(pair: Invented, standin: StandIn) -> None:
+    standin.troubles.append(Trouble("forbidden", "POST", "comments", times=9))
+    code, out, _ = run("gate", "check", "acme/gadget#7", *options(pair), "--post")
+    assert code == 3
+    assert "not-posted" in out
+    assert "Resource not accessible by integration" in out
+    assert len(standin.repos["acme/gadget"].checks) == 1
+
+
+def test_b7_the_token_is_nowhere(pair: Invented, standin: StandIn) -> None:
+    standin.troubles.append(Trouble("forbidden", "POST", "comments", times=9))
+    _, out, err = run("gate", "check", "acme/gadget#7", *options(pair), "--post")
+    assert standin.authorizations == {f"token {TOKEN}"}
+    assert TOKEN not in out + err
+    assert TOKEN not in json.dumps([*standin.repos["acme/gadget"].checks, *standin.bodies("acme/gadget", 7)])
+    home = Path.home()
+    assert [file for file in home.rglob("*") if file.is_file() and TOKEN.encode() in file.read_bytes()] == []
+
+
+@pytest.mark.parametrize("more", [["--at", "2030-02-03"], ["--assume", "merged:acme/forge#1"]])
+def test_what_is_not_so_now_is_not_posted(pair: Invented, standin: StandIn, more: list[str]) -> None:
+    code, _, err = run("gate", "check", "acme/gadget#7", *options(pair), "--post", *more)
+    assert code == 2
+    assert "--post says what is so now" in err
+    assert standin.calls == []
+
+
+def test_order_plan_asks_the_forge_and_comments_on_both(pair: Invented, standin: StandIn) -> None:
+    standin.repos["acme/gadget"].threads[7]["body"] = "Depends-On: acme/forge#9"
+    standin.add_pull("acme/forge", 9)
+    standin.add_pull("acme/forge", 10)
+    code, out, err = run("order", "plan", *options(pair), "--post")
+    assert (code, err) == (0, "")
+    assert "created" in out
+    (waiting,), (first,) = standin.bodies("acme/gadget", 7), standin.bodies("acme/forge", 9)
+    assert "for acme/forge\\#9 (open)" in waiting
+    assert "1. **this one** (may merge now)" in first
+    assert standin.bodies("acme/forge", 10) == []
+
+
+def test_an_order_of_half_the_repositories_is_refused(pair: Invented, standin: StandIn) -> None:
+    del standin.repos["acme/forge"]
+    code, _, err = run("order", "plan", *options(pair))
+    assert code == 3
+    assert "Could not resolve to a Repository with the name 'acme/forge'" in err
+
+
+def test_a_bump_is_pushed_and_opened_once_and_its_successor_supersedes_it(
+    pair: Invented, standin: StandIn, tmp_path: Path
+) -> None:
+    pair.gadget.git("init", "-q", "--bare", str(tmp_path / "origin.git"))
+    pair.gadget.git("remote", "add", "origin", str(tmp_path / "origin.git"))
+    code, out, err = run("pin", "bump", *options(pair), "--to", "trunk", "--pull-request")
+    assert (code, err) == (0, "")
+    assert "pushed (created)" in out
+    (bump,) = [entry for entry in standin.repos["acme/gadget"].threads.values() if entry["head"].startswith("relmgr/")]
+    assert bump["title"] == f"Bump forge to {str(pair.forge_at[50])[:12]} (kernel ABI 42 -> 50)"
+    assert "Tickets to file before this merges (`relmgr kdb ticket`): gfx90a." in bump["body"]
+    assert f"[compare](https://github.com/acme/forge/compare/{pair.forge_at[42]}...{pair.forge_at[50]})" in bump["body"]
+    writes = len(standin.writes())
+    code, out, _ = run("pin", "bump", *options(pair), "--to", "trunk", "--pull-request")
+    assert (code, len(standin.writes())) == (0, writes)
+    assert "pushed (unchanged)" in out
+    pair.forge.commit("more", {"x.txt": "x"}, at="2030-02-04T01:00:00+01:00")
+    code, _, _ = run("pin", "bump", *options(pair), "--to", "trunk", "--pull-request")
+    states = [entry["state"] for entry in standin.repos["acme/gadget"].threads.values()]
+    assert (code, states) == (0, ["open", "closed", "open"])
