@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.test_pin import run
 from tests.support.github_standin import StandIn, Trouble
+from tests.support.graph import build_graph_repository
 from tests.support.invented import Invented, invent, pointer
 
 TOKEN = "planted-token-0123456789"
@@ -138,3 +139,43 @@ def test_a_bump_is_pushed_and_opened_once_and_its_successor_supersedes_it(
     code, _, _ = run("pin", "bump", *options(pair), "--to", "trunk", "--pull-request")
     states = [entry["state"] for entry in standin.repos["acme/gadget"].threads.values()]
     assert (code, states) == (0, ["open", "closed", "open"])
+
+
+# -- MIOpen's recorded history ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def miopen(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"miopen={build_graph_repository(tmp_path_factory.mktemp('graph') / 'MIOpen').path}"
+
+
+def test_tickets_are_filed_once_and_found_again(miopen: str, standin: StandIn) -> None:
+    standin.add_repo("ROCm/MIOpen")
+    given = ["kdb", "ticket", "--repo", miopen, "--train", "5.4"]
+    code, out, err = run(*given, "--post")
+    assert (code, err) == (0, "")
+    filed = standin.issues("ROCm/MIOpen")
+    tickets = json.loads(run(*given, "--format", "json")[1])["tickets"]
+    assert len(filed) == len(tickets) > 0
+    assert [issue["title"] for issue in filed] == [ticket["title"] for ticket in tickets]
+    assert out.count("created  issue") == len(tickets)
+    writes = len(standin.writes())
+    code, out, err = run(*given, "--post")
+    assert (code, err) == (0, "")
+    assert len(standin.writes()) == writes
+    assert out.count("unchanged  issue") == len(tickets)
+
+
+def test_a_checklist_becomes_an_issue_that_people_tick(miopen: str, standin: StandIn) -> None:
+    standin.add_repo("ROCm/MIOpen")
+    given = ["cut", "checklist", "5.4", "--repo", miopen, "--post"]
+    code, _, err = run(*given)
+    assert (code, err) == (0, "")
+    (issue,) = standin.issues("ROCm/MIOpen")
+    assert issue["title"] == "Cut of rocm-5.4"
+    by_hand = next(line for line in issue["body"].split("\n") if "state=by-hand" in line)
+    issue["body"] = issue["body"].replace(by_hand, by_hand.replace("- [ ]", "- [x]") + "\n  Asked, and done.")
+    writes = len(standin.writes())
+    assert run(*given)[0] == 0
+    assert len(standin.writes()) == writes
+    assert by_hand.replace("- [ ]", "- [x]") + "\n  Asked, and done." in issue["body"]
