@@ -16,6 +16,7 @@ from relmgr.cli.options import (
     the_project,
 )
 from relmgr.cli.output import emit
+from relmgr.cli.pin_bisect import bisect
 from relmgr.cli.pin_bump import bump
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE
 
@@ -26,6 +27,7 @@ def group() -> None:
 
 
 group.add_command(bump)
+group.add_command(bisect)
 
 
 @group.command()
