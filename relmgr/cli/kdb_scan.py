@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from relmgr.cli.cluster_options import cluster_option
 from relmgr.cli.options import output_options, pin_option, project_options
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE
 
@@ -40,6 +41,13 @@ def scan_options(command: F) -> F:
 @scan_options
 @click.option("--fast", is_flag=True, help="Do not check the md5 of every object.")
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep results of earlier scans.")
+@cluster_option
+@click.option(
+    "--resume",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="With --cluster: keep the jobs there; run only what is missing.",
+)
 @project_options
 @pin_option
 @output_options
@@ -50,6 +58,8 @@ def scan(
     jobs: int | None,
     fast: bool,
     no_cache: bool,
+    cluster: str | None,
+    resume: Path | None,
     project: str | None,
     repos: tuple[str, ...],
     pin_name: str | None,
@@ -71,9 +81,18 @@ def scan(
     loaded = the_project(project, repos)
     pin = named_pin(loaded, pin_name)
     target = target_abi(loaded, pin, abi)
-    rules = scan_rules(loaded, pin, target, fast=fast, deep=deep, jobs=jobs or default_jobs())
-    with progress_bar(quiet) as progress:
-        document = scan_databases(files, target, rules, cache=not no_cache, progress=progress)
+    if cluster is not None:
+        from relmgr.cli.kdb_cluster import scan_on_cluster
+        from relmgr.workflows.cluster import ScanOptions
+
+        options = ScanOptions(deep=deep, fast=fast, cache=not no_cache, jobs=jobs)
+        document = scan_on_cluster(cluster, files, (loaded, pin, project), target, options, resume, quiet=quiet)
+    elif resume is not None:
+        raise click.UsageError("--resume goes with --cluster")
+    else:
+        rules = scan_rules(loaded, pin, target, fast=fast, deep=deep, jobs=jobs or default_jobs())
+        with progress_bar(quiet) as progress:
+            document = scan_databases(files, target, rules, cache=not no_cache, progress=progress)
     emit(document, template="kdb/scan", format_=format_, out=out, quiet=quiet)
     totals = document.totals
     if totals.stale:

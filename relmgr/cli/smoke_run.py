@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from relmgr.cli.cluster_options import cluster_option
 from relmgr.cli.options import output_options, pin_option, project_options, the_project
 from relmgr.cli.output import emit, write_text
 from relmgr.cli.smoke_options import library_options, matrix_options, the_library
@@ -29,7 +30,13 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--head", metavar="COMMIT", help="Consumer's commit that the report is bound to (default: of --ref).")
 @click.option("--limit", type=click.FloatRange(0.1, 600), default=10.0, show_default=True, help="Seconds a launch.")
 @click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Launches at once.")
-@click.option("--resume", type=_FILE, metavar="JOURNAL", help="Note finished cells there; run only what is missing.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="JOURNAL",
+    help="Note finished cells there (with --cluster: jobs, in a folder); run only what is missing.",
+)
+@cluster_option
 @click.option("--json", "json_file", type=_FILE, help="Also write the report, as JSON.")
 @click.option("--junit", type=_FILE, help="Also write JUnit XML.")
 @click.option("--html", type=_FILE, help="Also write the matrix as one HTML page.")
@@ -62,6 +69,7 @@ def run(
     limit: float,
     workers: int,
     resume: Path | None,
+    cluster: str | None,
     json_file: Path | None,
     junit: Path | None,
     html: Path | None,
@@ -85,6 +93,10 @@ def run(
     Ends with 1 for a wrong result or a mismatch that was not caught, with 3 when the device gave no answer. Reports are
     signed when a key is given here, or a secret stands in the environment variable that the project names.
     """
+    if cluster is not None:
+        from relmgr.cli.smoke_cluster import run_on_cluster
+
+        return run_on_cluster(click.get_current_context())
     from relmgr.smoke.start import start_workers
 
     # First of all, so that devices open while the rest of the program is read.

@@ -139,10 +139,21 @@ class SlurmRunner:
             number=task.number,
             outcome=verdict.outcome,
             node=each.watch.node,
-            detail=verdict.detail,
+            detail=f"{verdict.detail}{self._batch_words(each)}",
             slurm_id=each.slurm_id,
             log=str(task.log) if task.log.exists() else None,
         )
+
+    def _batch_words(self, each: _Running) -> str:
+        """Return the last line that the batch script itself printed, where the task never began."""
+        # https://github.com/facebookincubator/submitit/blob/main/submitit/core/utils.py, JobPaths
+        file = self.run.path / "slurm" / f"{each.slurm_id}_0_log.out"
+        if each.task.log.exists() or not file.exists():
+            return ""
+        with file.open("rb") as log:
+            log.seek(max(0, log.seek(0, 2) - 2000))
+            lines = log.read().decode("utf-8", errors="replace").strip().splitlines()
+        return f": {lines[-1].strip()[:300]}" if lines else ""
 
     def _take_back(self, slurm_ids: Sequence[str]) -> None:
         # It may have ended, or its controller may be away: what matters was written down.

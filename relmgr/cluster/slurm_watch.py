@@ -103,6 +103,9 @@ class Watch:
         if now - self.ended_since < SETTLE_SECONDS:
             return None
         outcome, why = _ENDED[queued.state]
+        if queued.state == "UNKNOWN" and self.running_since is None:
+            # Of a waiting task of an array that is cancelled, Slurm keeps nothing.
+            outcome, why = "cancelled", "it left the queue without a sign of having run"
         reason = f" ({queued.reason})" if queued.reason not in ("", "None") else ""
         return End(outcome, f"{why}{reason}")
 

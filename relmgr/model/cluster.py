@@ -64,13 +64,15 @@ class ClusterSettings(Placement):
 class Job(Noun):
     """One command line to run somewhere. Its element `{output}` is replaced by the file it must write.
 
-    `answers` are the exit codes with which the command says something, rather than that it could not.
+    `answers` are the exit codes with which the command says something, rather than that it could not. `stamp` says what
+    else an answer depends on: a run is taken up again only by jobs that are equal in all of this.
     """
 
     name: JobName
     argv: tuple[str, ...] = Field(min_length=1)
     arch: str | None = None
     answers: tuple[int, ...] = (0,)
+    stamp: str = ""
 
 
 class Attempt(Noun):
@@ -100,6 +102,11 @@ class JobReport(Noun):
     def last(self) -> Attempt:
         """The attempt that counts."""
         return self.attempts[-1]
+
+    @property
+    def tried_again(self) -> bool:
+        """Tell whether one attempt was not enough."""
+        return len(self.attempts) > 1
 
     @property
     def why(self) -> str:

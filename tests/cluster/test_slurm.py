@@ -184,6 +184,15 @@ def test_exit_codes_and_missing_output(slurm: Slurm, tmp_path: Path) -> None:
     assert (absent.outcome, absent.last.detail) == ("failed", "No such file or directory: /no/such/program")
 
 
+def test_nodes_without_relmgr_say_so(slurm: Slurm, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho no module of that name >&2\nexit 1\n")
+    python.chmod(0o755)
+    report = run([python_job("a", WRITE_WHERE)], tmp_path / "run", settings(python=str(python), retries=0))[0]
+    assert report.outcome == "crashed"
+    assert report.last.detail == "its batch script failed (NonZeroExitCode): no module of that name"
+
+
 PARENT = """
 import sys
 from pathlib import Path

@@ -84,6 +84,7 @@ def test_the_deadline_is_kept_here_too() -> None:
         ("OUT_OF_MEMORY", "OutOfMemory", End("crashed", "out of memory (OutOfMemory)")),
         ("FAILED", "NonZeroExitCode", End("crashed", "its batch script failed (NonZeroExitCode)")),
         ("COMPLETED", "None", End("crashed", "it ended without saying how")),
+        # It ran, and longer ago than Slurm remembers.
         ("UNKNOWN", "", End("lost", "Slurm does not know it any more")),
     ],
 )
@@ -100,6 +101,13 @@ def test_a_job_that_slurm_forgets_for_a_moment_goes_on() -> None:
     assert it.judge(1, b"", Queued("UNKNOWN", "", "")) is None
     assert it.judge(5, b"", PENDING) is None
     assert it.judge(7, b"", Queued("UNKNOWN", "", "")) is None
+
+
+def test_a_waiting_task_of_an_array_that_is_cancelled_leaves_no_trace() -> None:
+    it, gone = watch(), Queued("UNKNOWN", "", "")
+    assert it.judge(1, b"", PENDING) is None
+    assert it.judge(2, b"", gone) is None
+    assert it.judge(2 + SETTLE_SECONDS, b"", gone) == End("cancelled", "it left the queue without a sign of having run")
 
 
 def test_a_job_that_would_never_start() -> None:
