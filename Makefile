@@ -41,6 +41,9 @@ lint: $(VENV)/.installed-dev ## ruff, mypy (strict), import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/.installed-test ## rewrite docs/reference.md from the code
+	$(BIN)/python docs/generate.py
+
 format: $(VENV)/.installed-dev ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -48,4 +51,4 @@ format: $(VENV)/.installed-dev ## rewrite the code in the house format
 clean: ## remove what was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help demo test slow realhistory gpu fuzz bench lint format clean
+.PHONY: help demo test slow realhistory gpu fuzz bench lint docs format clean
