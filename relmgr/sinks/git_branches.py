@@ -1,8 +1,8 @@
 """Make the branches of a cut, in clones and at their remotes: all of them or none (T6).
 
 Each branch is made by compare-and-swap: it must not be there, and its base must be where the plan saw it. Before any
-branch is made, a ref of our own for each, `refs/relmgr/cut/<plan>/...`, is left in the clone; it goes when the whole cut
-stands, or is taken back. A run that is killed therefore leaves nothing, or marks that tell the next run what is its own.
+branch is made, a ref of our own for each, `refs/relmgr/cut/<plan>/...`, is left in the clone; it goes when the whole
+cut stands, or is taken back. So a run that is killed leaves nothing, or marks that tell the next run what is its own.
 """
 
 from __future__ import annotations

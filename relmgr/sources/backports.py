@@ -30,12 +30,12 @@ def find_original(project: Project, clones: Mapping[str, Clone], text: str, insi
     """
     if pull := _PULL.match(text):
         slug = pull["slug"] or project.repositories[inside or project.pin().consumer].slug
-        name = project.repository_named(slug)
-        if name is None:
+        owner = project.repository_named(slug)
+        if owner is None:
             raise UserError(f"{slug} is no repository of project {project.name}", next_step="give --project")
-        clone = _clone(project, clones, name)
-        commit = _merged(clone, project.repositories[name], int(pull["number"]))
-        return _original(clone, project, name, commit, int(pull["number"]))
+        clone = _clone(project, clones, owner)
+        merged = _merged(clone, project.repositories[owner], int(pull["number"]))
+        return _original(clone, project, owner, merged, int(pull["number"]))
     names = [inside] if inside else list(dict.fromkeys([project.pin().consumer, *clones]))
     found = [(name, commit) for name in names if name in clones and (commit := clones[name].resolve(text))]
     if len({commit for _, commit in found}) > 1:

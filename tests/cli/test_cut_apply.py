@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from relmgr.sources.stored_cuts import hold_stored_cut
 from tests.support.cut_pair import CALENDAR, LOCAL, PUSHED, Pair, build_pair
 from tests.support.repositories import new_repository
 
@@ -253,3 +256,30 @@ def test_a_git_environment_of_another_repository_is_refused(
     monkeypatch.setenv("GIT_INDEX_FILE", str(pair.folder / "index"))
     assert pair.apply("--apply") == 2
     assert "GIT_INDEX_FILE is set" in capsys.readouterr().err
+
+
+def test_one_process_applies_a_plan_at_a_time(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+    assert pair.store() == 0
+    with hold_stored_cut(pair.plan):
+        assert pair.apply("--apply") == 2
+    assert "another process is applying this plan" in capsys.readouterr().err
+    assert pair.made() == set()
+
+
+def test_b7_a_token_in_a_remotes_url_is_never_shown(
+    pair: Pair, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in what is printed, and not in any argument list that other users of the machine can read."""
+    token = "ghp_" + "plantedplantedplanted"
+    pair.lib.git("remote", "add", "far", f"https://x:{token}@127.0.0.1:1/acme/lib.git")
+    assert pair.store() == 0
+    folder, log = tmp_path / "logging", tmp_path / "arguments"
+    folder.mkdir()
+    (folder / "git").write_text(f'#!/bin/sh\necho "$@" >> "{log}"\nexec "{shutil.which("git")}" "$@"\n')
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    assert pair.apply("--apply", "--push", "lib=far") == 3
+    said = capsys.readouterr()
+    assert "git ls-remote failed" in said.err
+    assert "push" in log.read_text() or "ls-remote" in log.read_text()
+    assert token not in said.out + said.err + log.read_text()

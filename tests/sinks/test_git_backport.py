@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from relmgr.errors import SourceError
+from relmgr.cli import root
+from relmgr.errors import SourceError, run_to_exit_code
 from relmgr.model.backport import Original, Target
 from relmgr.settings import load_project
 from relmgr.sinks.git_backport import land, picked
@@ -106,12 +107,17 @@ def test_killed_at_any_write(pair: Invented, git: FailingGit) -> None:
             check_killed(pair, git, at, how, last)  # type: ignore[arg-type]
 
 
-def test_whatever_write_fails_nothing_is_left(pair: Invented, git: FailingGit) -> None:
+def test_whatever_write_fails_nothing_is_left(
+    pair: Invented, git: FailingGit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     last = kill_points(pair, git)
     before = state(pair.gadget)
     for at in range(1, last + 1):
-        run = git.relmgr(*args(pair), at=at)
-        assert (run.returncode, "planted" in run.stderr) == (3, True), run.stderr
+        with monkeypatch.context() as patch:
+            for key, value in git.env(at).items():
+                patch.setenv(key, value)
+            code = run_to_exit_code(lambda **kw: root.main([str(arg) for arg in args(pair)], **kw))
+        assert (code, "planted" in capsys.readouterr().err) == (3, True), at
         assert (state(pair.gadget), scratch_folders(pair)) == (before, [])
 
 

@@ -7,13 +7,14 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from relmgr.model.cut_apply import BranchToCut
 from relmgr.sinks.git_branches import Place, foreign_marks, make_all, marked_remotes, read_place, take_back
 from tests.support.cut_pair import LOCAL, PUSHED, Pair, build_pair, cut
-from tests.support.failing_git import FailingGit, failing_git
+from tests.support.failing_git import FailingGit, How, failing_git
 
 PUSH = ("--push", "origin")
 
@@ -41,9 +42,23 @@ def outcome(run: subprocess.CompletedProcess[str]) -> str:
 # -- failures -------------------------------------------------------------------------------------------------------
 
 
-def test_t6_whatever_write_fails_everything_is_taken_back(pair: Pair, git: FailingGit) -> None:
+def here(
+    pair: Pair, git: FailingGit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], at: int, how: How
+) -> tuple[int, dict[str, Any]]:
+    """Apply in this process, with a write that fails."""
+    with monkeypatch.context() as patch:
+        for key, value in git.env(at, how).items():
+            patch.setenv(key, value)
+        capsys.readouterr()
+        code = pair.apply("--apply", *PUSH, "--format", "json")
+        return code, json.loads(capsys.readouterr().out)
+
+
+def test_t6_whatever_write_fails_everything_is_taken_back(
+    pair: Pair, git: FailingGit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = pair.refs()
-    assert outcome(git.relmgr(*apply(pair, "--apply", *PUSH, "--format", "json"))) == "done"
+    assert here(pair, git, monkeypatch, capsys, 0, "fail")[1]["state"] == "done"
     # Four marks, four branches, four marks removed.
     assert (git.writes(), pair.made()) == (12, PUSHED)
     for name, branch in (("compiler", "release/2.0"), ("lib", "rel-2.0")):
@@ -51,17 +66,19 @@ def test_t6_whatever_write_fails_everything_is_taken_back(pair: Pair, git: Faili
         repository.git("push", "-q", "origin", f":{branch}")
         repository.git("branch", "-q", "-D", branch)
     for at in range(1, 9):
-        run = git.relmgr(*apply(pair, "--apply", *PUSH, "--format", "json"), at=at)
-        assert (run.returncode, outcome(run)) == (3, "undone"), (at, run.stderr)
-        assert "planted" in json.loads(run.stdout)["problems"][0]
+        code, seen = here(pair, git, monkeypatch, capsys, at, "fail")
+        assert (code, seen["state"]) == (3, "undone"), at
+        assert "planted" in seen["problems"][0]
         assert pair.refs() == before, at
 
 
 @pytest.mark.parametrize("at", [5, 6, 7, 8])
-def test_a_lost_answer_is_looked_up(pair: Pair, git: FailingGit, at: int) -> None:
+def test_a_lost_answer_is_looked_up(
+    pair: Pair, git: FailingGit, at: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The branch was made, but git said that it failed (a connection that broke after the push)."""
-    run = git.relmgr(*apply(pair, "--apply", *PUSH, "--format", "json"), at=at, how="fail-after")
-    assert (run.returncode, outcome(run), pair.made()) == (0, "done", PUSHED)
+    code, seen = here(pair, git, monkeypatch, capsys, at, "fail-after")
+    assert (code, seen["state"], pair.made()) == (0, "done", PUSHED)
 
 
 def test_t6_what_cannot_be_taken_back_is_named_half_done_with_its_commands(
