@@ -55,7 +55,7 @@ def _components(notes: Notes, section: str, names: Iterable[str]) -> Iterator[Mi
         yield MissingNote(
             component="kernel-databases",
             level="error",
-            detail=f"{len(changed)} kernel databases changed, and no line says so",
+            detail=f"{len(changed)} kernel database{'s' if len(changed) > 1 else ''} changed, and no line says so",
             remedy="say which, and whether they were regenerated",
         )
 
@@ -86,7 +86,7 @@ def tells(entry: NoteEntry, line: str) -> bool:
         return True
     mine, theirs = _words(entry.text), _words(line)
     smaller = min(len(mine), len(theirs))
-    return smaller > 1 and len(mine & theirs) / smaller >= ENOUGH
+    return (bool(mine) and mine == theirs) or (smaller > 2 and len(mine & theirs) / smaller >= ENOUGH)
 
 
 def _words(text: str) -> set[str]:

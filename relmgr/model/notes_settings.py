@@ -33,15 +33,14 @@ class HeadingGuess(Noun):
 
 _LEAD = r"^(?:\[[^\]]*\]\s*|\w+/[\w-]+:?\s+)*"
 _GUESSES = (
-    HeadingGuess(
-        heading="Resolved issues", pattern=r"\[?(?:hot|bug)?fix(?:e[sd])?\b|\bw/a\b|work-?around|\bregression"
-    ),
+    HeadingGuess(heading="Resolved issues", pattern=r"\b(?:hot|bug)?fix(?:e[sd])?\b|\bw/a\b|work-?around|\bregression"),
     HeadingGuess(heading="Removed", pattern=_LEAD + r"(?:remov|delet|drop|deprecat)"),
     HeadingGuess(
         heading="Optimized", pattern=r"\[(?:perf|tuning)|\btun(?:ing|e)\b|\bperf(?:ormance)?\b|optimi[sz]|\bfaster\b"
     ),
     HeadingGuess(
-        heading="Added", pattern=_LEAD + r"(?:add|introduc|enabl|support|implement|integrat|new)|\baddition\]"
+        heading="Added",
+        pattern=_LEAD + r"(?:add(?:s|ed|ing)?\b|introduc|enabl|support|implement|integrat|new\b)|\baddition\]",
     ),
 )
 

@@ -37,12 +37,15 @@ def write_section(old: str, fresh: str, range_: str, *, adopt: bool = False) -> 
     """Return the change log `old` with the section `fresh` (its first line is `## title`) in its place.
 
     `range_` names what the section tells. A section of that release without a marker is a person's: it stays untouched,
-    or, with `adopt`, takes what it lacks. Everything outside the section stays byte for byte.
+    or, with `adopt`, takes what it lacks. Everything outside the section stays byte for byte. Raises `UserError` where
+    a code fence is left open: no one can tell what is a heading after it.
     """
     eol = "\r\n" if "\r\n" in old else "\n"
     lines = old.removesuffix("\n").removesuffix("\r").split("\n") if old else []
     lines = [line.removesuffix("\r") for line in lines] if eol == "\r\n" else lines
     new = [line.rstrip() for line in fresh.strip("\n").split("\n")]
+    if (opened := _open_fence(lines)) is not None:
+        raise UserError(f"line {opened + 1} opens a code fence that nothing closes", next_step="close it first")
     place = find_section(lines, new[0])
     if place is None:
         body = [*new, "", _marker(range_, new)]
@@ -87,16 +90,39 @@ def find_section(lines: list[str], heading: str) -> tuple[int, int] | None:
 def _headings(lines: list[str]) -> list[tuple[int, int, str]]:
     """Return (line, level, title) of every heading outside code fences."""
     found: list[tuple[int, int, str]] = []
-    fence = ""
+    fences = _Fences()
     for number, line in enumerate(lines):
-        mark = _FENCE.match(line)
-        if mark and not fence:
-            fence = mark[1]
-        elif mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not line.strip().strip(fence[0]):
-            fence = ""
-        elif not fence and not mark and (heading := _HEADING.match(line)):
+        inside = fences.read(number, line)
+        if not inside and (heading := _HEADING.match(line)):
             found.append((number, len(heading["marks"]), heading["title"] or ""))
     return found
+
+
+def _open_fence(lines: list[str]) -> int | None:
+    """Return the line that opens a code fence which the text leaves open."""
+    fences = _Fences()
+    for number, line in enumerate(lines):
+        fences.read(number, line)
+    return fences.opened
+
+
+class _Fences:
+    """Follows code fences from line to line; `opened` is the line of the one that is open."""
+
+    def __init__(self) -> None:
+        self.opened: int | None = None
+        self._mark = ""
+
+    def read(self, number: int, line: str) -> bool:
+        """Take one line; tell whether it is code or a fence."""
+        match, bare = _FENCE.match(line), line.strip()
+        if self.opened is not None:
+            if match and len(bare) >= len(self._mark) and not bare.strip(self._mark[0]):
+                self.opened = None
+            return True
+        if match and not (match[1][0] == "`" and "`" in bare.lstrip("`")):
+            self.opened, self._mark = number, match[1]
+        return self.opened is not None
 
 
 def _same_release(one: str, other: str) -> bool:

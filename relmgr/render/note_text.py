@@ -12,7 +12,7 @@ _REFERENCE = re.compile(r"#(?=\d)")
 _GH = re.compile(r"\bGH-(?=\d)", re.IGNORECASE)
 _WWW = re.compile(r"\bwww\.", re.IGNORECASE)
 # A forge makes a link of a bare commit id and tells that commit's page.
-_SHA = re.compile(r"\b([0-9a-f]{7})(?=[0-9a-f]{0,33}\b)(?=[0-9a-f]*\d)")
+_SHA = re.compile(r"\b(?=[0-9a-f]*\d)([0-9a-f]{3})(?=[0-9a-f]{4,37}\b)")
 _GAP = "\u200b"
 
 

@@ -70,7 +70,8 @@ def previous_release(clone: Clone, repository: Repository, tag: str) -> str:
     before = [name for name, commit in tags[: names.index(tag)] if commit != own and _numbers(name) != _numbers(tag)]
     if not before:
         raise UserError(f"no release before {tag}", next_step="write FROM..TO")
-    return before[-1]
+    # `rocm-5.3` and `rocm-5.3.0` may be one release: its full name comes first.
+    return next(name for name in before if dict(tags)[name] == dict(tags)[before[-1]])
 
 
 def train_ends(clone: Clone, repository: Repository, train: str) -> tuple[str, str] | None:
