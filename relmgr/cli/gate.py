@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from relmgr.cli.gate_event import show_in_actions, subject_of_event
 from relmgr.cli.options import at_option, instant, output_options, project_options, the_project
 from relmgr.cli.output import emit
 from relmgr.cli.posting import post_options, show_posting
@@ -28,6 +29,12 @@ def group() -> None:
 @group.command()
 @click.argument("subject", required=False, metavar="OWNER/REPO#N")
 @click.option("--snapshot", "recorded", metavar="NAME|FILE", help="Judge recorded facts instead of the clones.")
+@click.option(
+    "--event",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="In GitHub Actions: $GITHUB_EVENT_PATH says what to judge; asks the forge, writes the job's summary.",
+)
 @click.option("--base", metavar="BRANCH", help="The branch it goes to, where a clone does not tell.")
 @click.option(
     "--assume", multiple=True, metavar="TEXT", help="What if: 'cut TRAIN at DATE', 'merged:OWNER/REPO#N', ..."
@@ -49,6 +56,7 @@ def group() -> None:
 def check(
     subject: str | None,
     recorded: str | None,
+    event: Path | None,
     base: str | None,
     assume: tuple[str, ...],
     record: Path | None,
@@ -67,15 +75,22 @@ def check(
     from relmgr.sources.trains import calendar_or_gap
     from relmgr.workflows.gate import Calendars, judge, judge_assuming, recorded_snapshot, snapshot_of
 
-    if (subject is None) == (recorded is None):
-        raise UserError("give either OWNER/REPO#N or --snapshot", next_step="relmgr gate check ROCm/MIOpen#1673")
+    if sum(given is not None for given in (subject, recorded, event)) != 1:
+        raise UserError(
+            "give either OWNER/REPO#N or --snapshot, or in a workflow --event",
+            next_step="relmgr gate check ROCm/MIOpen#1673",
+        )
     loaded = the_project(project, repos)
     when = instant(at, loaded)
+    if event is not None:
+        subject = subject_of_event(loaded, event)
+        if subject is None:
+            return EXIT_OK
     if post and not dry_run and (recorded or when or assume):
         raise UserError("--post says what is so now", next_step="drop --at, --assume and --snapshot, or add --dry-run")
     if subject is None:
         snapshot = recorded_snapshot(recorded or "", when)
-    elif github or (post and not dry_run):
+    elif github or event is not None or (post and not dry_run):
         snapshot = _live(loaded, subject, when, calendar, base)
     else:
         snapshot = snapshot_of(loaded, subject, when, Calendars(*calendar_or_gap(calendar or loaded.trains)), base)
@@ -86,7 +101,10 @@ def check(
         emit(answer, template="gate/what_if", format_=format_, out=out, quiet=quiet)
         return EXIT_OK if answer.decision["after"] == "merge" else EXIT_BLOCKED
     document = judge(loaded, snapshot, recorded=subject is None)
-    emit(document, template="gate/check", format_=format_, out=out, quiet=quiet, snapshot=snapshot)
+    if event is None or format_ != "text" or out is not None:
+        emit(document, template="gate/check", format_=format_, out=out, quiet=quiet, snapshot=snapshot)
+    else:
+        show_in_actions(snapshot, document)
     code = EXIT_OK if document.decision == "merge" else EXIT_BLOCKED
     if not post:
         return code

@@ -27,8 +27,7 @@ def gate_actions(snapshot: Snapshot, report: GateReport) -> tuple[Action, ...]:
     A wait is a check that is not completed: a merge button stays closed, and nothing is red.
     """
     thread = thread_of(snapshot.subject)
-    body = tidy(render("comment/gate.md.j2", d=report, snapshot=snapshot, q=quoted))
-    actions: list[Action] = [UpsertComment(thread=thread, key="gate", body=body)]
+    actions: list[Action] = [UpsertComment(thread=thread, key="gate", body=gate_comment(snapshot, report))]
     if snapshot.head is not None and snapshot.merged_at is None:
         check = UpsertCheck(
             repository=thread.repository,
@@ -43,6 +42,11 @@ def gate_actions(snapshot: Snapshot, report: GateReport) -> tuple[Action, ...]:
         )
         actions.append(check)
     return tuple(actions)
+
+
+def gate_comment(snapshot: Snapshot, report: GateReport) -> str:
+    """Return what the gate says about a pull request, as Markdown for the forge."""
+    return tidy(render("comment/gate.md.j2", d=report, snapshot=snapshot, q=quoted))
 
 
 def annotations_of(snapshot: Snapshot) -> Iterable[Annotation]:

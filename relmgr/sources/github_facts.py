@@ -10,6 +10,7 @@ from urllib.parse import quote
 from relmgr.errors import SourceError
 from relmgr.model.facts import CheckRun, Dependency, Review
 from relmgr.model.pull_request import PullRequest, PullRequestRef
+from relmgr.model.slash_commands import Permission
 from relmgr.model.snapshot import Snapshot
 from relmgr.sources.github import GitHub
 from relmgr.sources.github_pulls import BATCH, Pulls, read_pulls
@@ -20,6 +21,7 @@ OWN_CHECKS = ("relmgr",)
 # (repository, commit, branch): whether the commit is on the branch.
 Landed = dict[tuple[str, str, str], bool | None]
 _ON_BRANCH = {"behind": True, "identical": True, "ahead": False, "diverged": False}
+_PERMISSIONS = ("none", "read", "triage", "write", "maintain", "admin")
 _PAST = "the forge tells what is so now, not what was so then"
 _FACTS = ("labels", "reviews", "checks", "pushed_at")
 
@@ -150,3 +152,14 @@ def read_ticket_issues(github: GitHub, slug: str) -> list[Mapping[str, Any]]:
 
 def _still_open(snapshot: Snapshot, why: str) -> dict[str, str]:
     return {fact: why for fact in _FACTS if getattr(snapshot, fact) is None}
+
+
+def read_permission(github: GitHub, slug: str, login: str) -> Permission | None:
+    """Return what an account may do in a repository; None when GitHub does not tell."""
+    try:
+        path = f"/repos/{github.canonical(slug)}/collaborators/{quote(login, safe='')}/permission"
+        told = github.get(path)
+    except SourceError:
+        return None
+    role = told.get("role_name") or told.get("permission")
+    return role if role in _PERMISSIONS else None

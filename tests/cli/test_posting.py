@@ -179,3 +179,60 @@ def test_a_checklist_becomes_an_issue_that_people_tick(miopen: str, standin: Sta
     assert run(*given)[0] == 0
     assert len(standin.writes()) == writes
     assert by_hand.replace("- [ ]", "- [x]") + "\n  Asked, and done." in issue["body"]
+
+
+# -- in GitHub Actions ------------------------------------------------------------------------------------------------
+
+
+def event(tmp_path: Path, **payload: object) -> str:
+    file = tmp_path / "event.json"
+    file.write_text(json.dumps({"repository": {"full_name": "acme/gadget"}} | payload))
+    return str(file)
+
+
+def test_an_event_is_judged_with_a_summary_and_annotations(
+    pair: Invented, standin: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request_target")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    standin.repos["acme/gadget"].threads[7]["title"] = "::error::not ours"
+    file = event(tmp_path, action="synchronize", pull_request={"number": 7})
+    code, out, err = run("gate", "check", "--event", file, *options(pair))
+    assert (code, err) == (1, "")
+    assert "**relmgr: blocked**" in (tmp_path / "summary.md").read_text()
+    lines = out.splitlines()
+    assert lines[0].startswith("::stop-commands::")
+    end = lines.index(f"::{lines[0].removeprefix('::stop-commands::')}::")
+    assert any("::error::not ours" in line for line in lines[:end])
+    assert lines[end + 1].startswith(
+        "::warning file=forge.pin,line=1,endLine=1,title=this pin crosses the kernel ABI::"
+    )
+    assert standin.writes() == []
+
+
+@pytest.mark.parametrize(
+    ("body", "permission", "code", "said"),
+    [
+        ("/relmgr recheck", "write", 1, "crosses the ABI"),
+        ("/relmgr recheck", "read", 0, "needs the permission 'write' on the repository, you have 'read'"),
+        ("please recheck", "write", 0, "the comment holds no command"),
+        ("> /relmgr recheck", "write", 0, "the comment holds no command"),
+    ],
+)
+def test_b5_a_comment_calls_for_it_from_somebody_who_may(
+    pair: Invented, standin: StandIn, tmp_path: Path, body: str, permission: str, code: int, said: str
+) -> None:
+    standin.repos["acme/gadget"].permissions["dev"] = permission
+    comment = {"body": body, "user": {"login": "dev", "type": "User"}}
+    file = event(tmp_path, action="created", issue={"number": 7, "pull_request": {}}, comment=comment)
+    found, out, err = run("gate", "check", "--event", file, *options(pair))
+    assert (found, err) == (code, "")
+    assert said in out
+
+
+def test_an_event_that_concerns_nothing_ends_well(pair: Invented, standin: StandIn, tmp_path: Path) -> None:
+    file = event(tmp_path, action="assigned", pull_request={"number": 7})
+    code, out, _ = run("gate", "check", "--event", file, *options(pair))
+    assert code == 0
+    assert "assigned changes nothing to judge by" in out
+    assert standin.calls == []

@@ -49,6 +49,7 @@ class Repo:
     checks: list[dict[str, Any]] = field(default_factory=list)
     statuses: list[dict[str, Any]] = field(default_factory=list)
     on_branch: dict[str, set[str]] = field(default_factory=dict)
+    permissions: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -459,6 +460,13 @@ def _post_status(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> t
     return 201, shapes.status(s.url, repo.slug, entry)
 
 
+def _get_permission(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> tuple[int, Any]:
+    role = repo.permissions.get(parts[0], "read")
+    legacy = {"triage": "read", "maintain": "write"}.get(role, role)
+    user = shapes.user(s.url, parts[0]) | {"role_name": role}
+    return 200, {"permission": legacy, "role_name": role, "user": user}
+
+
 def _compare(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> tuple[int, Any]:
     """Say where a commit stands to a branch; the commits themselves are left out, as nobody here reads them."""
     branch, commit = parts
@@ -513,6 +521,7 @@ ROUTES: list[tuple[str, Callable[..., tuple[int, Any]]]] = [
     (r"POST /issues/(\d+)/labels", _post_labels),
     (r"DELETE /issues/(\d+)/labels/(.+)", _delete_label),
     (r"GET /compare/(.+)\.\.\.([0-9a-f]+)", _compare),
+    (r"GET /collaborators/([^/]+)/permission", _get_permission),
     ("GET /pulls", _list_pulls),
     ("POST /pulls", _post_pull),
     (r"GET /pulls/(\d+)", _get_pull),
