@@ -63,13 +63,13 @@ class Task:
 
     def ending(self) -> RawEnding | None:
         """Return what the node wrote about the end, if it did."""
-        # Listing the folder makes a network file system look anew.
-        if ENDING not in {entry.name for entry in self.folder.iterdir()}:
-            return None
         try:
+            # Listing the folder makes a network file system look anew.
+            if ENDING not in {entry.name for entry in self.folder.iterdir()}:
+                return None
             ending: RawEnding = json.loads(_read(self.folder / ENDING))
             return ending if {"exit_code", "signal", "timed_out", "error", "node", "seconds"} <= ending.keys() else None
-        except (ValueError, AttributeError):
+        except (OSError, ValueError, AttributeError):
             return None
 
     def note_submitted(self, slurm_id: str) -> None:
@@ -137,7 +137,8 @@ def opened_folder(path: Path, jobs: Sequence[Job]) -> Iterator[RunFolder]:
         raise ValueError(f"two jobs of one name: {names}")
     path = path.absolute()
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        # For nobody else: nodes run what lies there.
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = (path / "lock").open("w")
     except OSError as error:
         raise UserError(f"cannot write: {error.strerror}", where=str(path), next_step="name another folder") from None

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import multiprocessing
+import os
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, TimeoutError, wait
+from pathlib import Path
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -72,6 +76,7 @@ def _conclude(task: Task, future: Future[None]) -> Attempt:
     ending = task.ending()
     if ending is not None:
         return judge_ending(task, ending)
+    _end_orphan(task)
     log = str(task.log)
     if isinstance(error, TimeoutError):
         return Attempt(number=task.number, outcome="deadline", detail="its worker did not end in time", log=log)
@@ -80,3 +85,12 @@ def _conclude(task: Task, future: Future[None]) -> Attempt:
         how = signal_name(-code) if code < 0 else f"exit code {code}"
         return Attempt(number=task.number, outcome="crashed", detail=f"its worker ended by {how}", log=log)
     return Attempt(number=task.number, outcome="failed", detail=f"{error or 'it left no ending'}", log=log)
+
+
+def _end_orphan(task: Task) -> None:
+    """End the command of a worker that was killed: it was told by its last sign, and is known by its command line."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        pid = int(json.loads(task.beat())["command"])
+        argv = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
+        if argv == [part.encode() for part in task.spec()["argv"]]:
+            os.killpg(pid, signal.SIGKILL)

@@ -55,7 +55,11 @@ class SlurmRunner:
         for (arch, avoid), group in _grouped(tasks).items():
             placement = self.settings.placement(arch)
             deadline = max(task.deadline for task in group)
-            why = why_no_node(placement, avoid, deadline, self.settings.call_seconds)
+            try:
+                why = why_no_node(placement, avoid, deadline, self.settings.call_seconds)
+            except SourceError:
+                # Away for a while: submitting will tell, and the jobs that run go on.
+                continue
             if why is not None:
                 refused.update(dict.fromkeys((task.job for task in group), why))
         return refused

@@ -23,6 +23,10 @@ class Queued(NamedTuple):
     reason: str
 
 
+class NoAnswer(SourceError):
+    """A command of Slurm's that did not end in time: nothing is known."""
+
+
 def call(argv: Sequence[str], seconds: float) -> str:
     """Run one of Slurm's commands and return what it printed. Raises `SourceError`, also after `seconds`."""
     try:
@@ -32,7 +36,7 @@ def call(argv: Sequence[str], seconds: float) -> str:
     except FileNotFoundError:
         raise SourceError(f"{argv[0]} is not installed", where="Slurm", next_step=_INSTALL) from None
     except subprocess.TimeoutExpired:
-        raise SourceError(
+        raise NoAnswer(
             f"no answer in {seconds:g} s", where=argv[0], next_step="see whether slurmctld is up; raise call_seconds"
         ) from None
     if done.returncode != 0:
@@ -63,15 +67,18 @@ def cancel(slurm_ids: Sequence[str], seconds: float) -> None:
 def why_no_node(placement: Placement, avoid: Sequence[str], deadline: float, seconds: float) -> str | None:
     """Return None when Slurm would place such a job now or later, else what it says and which nodes there are.
 
-    Slurm's own scheduler is asked with the very options the job will have; nothing is submitted.
+    Slurm's own scheduler is asked with the very options the job will have; nothing is submitted. Raises `SourceError`
+    where Slurm does not answer.
     """
     options = placement_options(placement) | {"time": time_limit(deadline)}
     flags = [f"--{name}={value}" for name, value in options.items()]
     flags += [f"--exclude={','.join(avoid)}"] if avoid else []
     try:
         call(["sbatch", "--test-only", *flags, "--wrap=true"], seconds)
+    except NoAnswer:
+        raise
     except SourceError as error:
-        # A refusal and a controller that does not answer differ: the second one cannot list its nodes either.
+        # A controller that is away refuses too, but it cannot list its nodes either.
         nodes = describe_nodes(placement.partition, seconds)
         asked = " ".join(flags)
         said = re.sub(r"^\s*(?:sbatch: )?(?:error: |allocation failure: )?", "", error.what)

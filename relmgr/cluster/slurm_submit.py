@@ -51,7 +51,7 @@ def submit(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=_environment(),
+        env=_environment(own_path=python is None),
         text=True,
         errors="replace",
         start_new_session=True,
@@ -85,11 +85,15 @@ def _parameters(tasks: Sequence[Task], placement: Placement, run_name: str) -> d
     }
 
 
-def _environment() -> dict[str, str]:
-    """Return this environment without secrets: Slurm keeps it with the job, for others to read."""
+def _environment(*, own_path: bool) -> dict[str, str]:
+    """Return this environment without secrets: Slurm keeps it with the job, for others to read.
+
+    `own_path`: the nodes' Python is this one, and finds this very package.
+    """
     here = str(Path(__file__).resolve().parents[2])
     kept = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
-    kept["PYTHONPATH"] = os.pathsep.join(filter(None, [here, kept.get("PYTHONPATH", "")]))
+    if own_path:
+        kept["PYTHONPATH"] = os.pathsep.join(filter(None, [here, kept.get("PYTHONPATH", "")]))
     return kept
 
 

@@ -25,6 +25,7 @@ _HOPELESS = {
     "InvalidQOS",
     "DependencyNeverSatisfied",
 }
+_HELD = {"SUSPENDED", "STOPPED"}
 _ENDED: dict[str, tuple[JobOutcome, str]] = {
     "CANCELLED": ("cancelled", "cancelled on the cluster"),
     "NODE_FAIL": ("lost", "its node failed"),
@@ -86,6 +87,9 @@ class Watch:
         running = queued is not None and queued.state in _GOING
         if self.running_since is None and (running or beat):
             self.running_since = self.last_sign = now
+        if queued is not None and queued.state in _HELD:
+            # It cannot speak; its deadline still counts.
+            self.last_sign = now
         if beat != self.last_beat and beat:
             self.last_beat, self.last_sign = beat, now
             self.node = _node_of(beat) or self.node

@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import IO, TypedDict
@@ -99,7 +99,7 @@ def _run(spec: TaskSpec, folder: Path, log: IO[str], begun: float) -> int | None
     try:
         while True:
             count += 1
-            _beat(folder / BEAT, count)
+            _beat(folder / BEAT, {"count": count, "pid": os.getpid(), "command": process.pid, "node": node_name()})
             try:
                 return process.wait(timeout=BEAT_SECONDS)
             except subprocess.TimeoutExpired:
@@ -115,11 +115,10 @@ def _run(spec: TaskSpec, folder: Path, log: IO[str], begun: float) -> int | None
         process.wait()
 
 
-def _beat(file: Path, count: int) -> None:
+def _beat(file: Path, sign: Mapping[str, object]) -> None:
     # In place: a reader that opens the file anew sees it, where a renamed file may hide behind a cached folder.
-    text = json.dumps({"count": count, "pid": os.getpid(), "node": node_name()})
     with file.open("r+" if file.exists() else "w", encoding="utf-8") as out:
-        out.write(f"{text:<200}\n")
+        out.write(f"{json.dumps(sign):<200}\n")
 
 
 def _write_whole(file: Path, text: str) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,10 +69,9 @@ def relmgr(*args: str, env: dict[str, str] | None = None) -> subprocess.Complete
     return subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=100)
 
 
-def scan_alone(databases: list[str]) -> dict[str, object]:
+def scan_alone(databases: list[str]) -> Any:
     done = relmgr("kdb", "scan", *databases, "--abi", "6", "--format", "json", "--no-cache")
-    document: dict[str, object] = json.loads(done.stdout)
-    return document
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("cluster", ["local", "slurm"])
@@ -135,6 +135,61 @@ def test_resume_without_cluster_is_a_mistake(project: str, databases: list[str])
     assert (done.returncode, "--resume goes with --cluster" in done.stderr) == (2, True)
 
 
+def crashing(tmp_path: Path, when: str, then: str = "kill -SEGV $$") -> None:
+    """Put a Python before the jobs' that falls where the shell condition `when` holds, in an attempt's folder."""
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nif {when}; then {then}; fi\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    file = tmp_path / "relmgr.toml"
+    file.write_text(file.read_text().replace("[cluster]\n", f'[cluster]\npython = "{python}"\nlost_seconds = 5\n'))
+
+
+def test_a_scan_that_segfaults_names_its_files(
+    slurm: Slurm, project: str, databases: list[str], tmp_path: Path
+) -> None:
+    crashing(tmp_path, 'case "$*" in *gfx90a6e*--format*|*--format*gfx90a6e*) true;; *) false;; esac')
+    done = relmgr("kdb", "scan", "--cluster", "slurm", *databases, "--abi", "6", "--resume", "run", "--format", "json")
+    files = {Path(file["path"]).name: file for file in json.loads(done.stdout)["files"]}
+    fallen = {name for name, file in files.items() if file["findings"] and "SIGSEGV" in file["findings"][-1]["why"]}
+    assert "gfx90a6e.kdb" in fallen
+    assert len(fallen) == 2
+    assert {(files[name]["state"], files[name]["stale"]) for name in fallen} == {("unreadable", None)}
+    why = files["gfx90a6e.kdb"]["findings"][-1]["why"]
+    assert why.startswith("not scanned: job scan-00")
+    assert why.count("crashed on") == 2  # tried again, as the rule says
+    alone = {Path(file["path"]).name: file for file in scan_alone(databases)["files"]}
+    assert {name: file for name, file in files.items() if name not in fallen} == {
+        name: file for name, file in alone.items() if name not in fallen
+    }
+
+
+def test_a_scan_whose_node_is_lost_goes_to_another(
+    slurm: Slurm, project: str, databases: list[str], tmp_path: Path
+) -> None:
+    crashing(tmp_path, 'case "$PWD" in */scan-000/1) true;; *) false;; esac', "sleep 600")
+
+    def cut_it() -> None:
+        sign = json.loads(wait_for_file(tmp_path / "run/jobs/scan-000/1/beat"))
+        slurm.cut_node(sign["node"], sign["pid"])
+
+    cutter = threading.Thread(target=cut_it)
+    cutter.start()
+    done = relmgr("kdb", "scan", "--cluster", "slurm", *databases, "--abi", "6", "--resume", "run", "--format", "json")
+    cutter.join()
+    assert (done.returncode, json.loads(done.stdout)) == (1, scan_alone(databases))
+    assert "job scan-000, attempt 1: lost on mi" in done.stderr
+    assert "no sign of life for 5 s; Slurm says RUNNING" in done.stderr
+
+
+def test_a_scan_for_which_there_is_no_node(slurm: Slurm, project: str, databases: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "relmgr.toml"
+    file.write_text(file.read_text().replace("[cluster]\n", '[cluster]\nconstraint = "gfx1100"\n'))
+    done = relmgr("kdb", "scan", "--cluster", "slurm", *databases, "--abi", "6", "--format", "json")
+    totals = json.loads(done.stdout)["totals"]
+    assert (done.returncode, totals["unreadable"], totals["stale"]) == (3, 4, None)
+    assert "no-node: Slurm has no node for --partition=main --constraint=gfx1100" in done.stderr
+
+
 SMOKE = ("smoke", "run", "--backend", "cpu", "--dtype", "f32", "--layout", "NCHW", "--main-forms")
 
 
@@ -181,6 +236,31 @@ def test_smoke_without_an_answer_does_not_pass(slurm: Slurm, project: str, tmp_p
     slurm.wait_idle()
     assert relmgr(*SMOKE, "--cluster", "slurm", "--resume", "run").returncode == 0
     assert not (tmp_path / "run" / "jobs" / "gfx908-0" / "2").exists()
+
+
+def test_smoke_that_segfaults_once_is_tried_again_and_says_so(project: str, tmp_path: Path) -> None:
+    crashing(tmp_path, 'case "$PWD" in */here-1/1) true;; *) false;; esac')
+    done = relmgr(*SMOKE, "--cluster", "local", "--resume", "run")
+    assert done.returncode == 0
+    node = json.loads((tmp_path / "run/jobs/here-1/1/verdict.json").read_text())["node"]
+    assert done.stderr == f"job here-1, attempt 1: crashed on {node}: ended by SIGSEGV\n"
+    assert done.stdout.startswith("PASSED: 1 arch in 2 jobs, on this machine.\n")
+    assert done.stdout.endswith(
+        f"\nTried again:\n- here-1: crashed on {node} (ended by SIGSEGV); then done on {node}\n"
+        "\nLog, report and matrix of each job: run/jobs/. With --resume run only what is missing runs.\n"
+    )
+
+
+def test_smoke_that_keeps_falling_fails_with_all_it_knows(project: str, tmp_path: Path) -> None:
+    crashing(tmp_path, 'case "$PWD" in */here-1/*) true;; *) false;; esac')
+    done = relmgr(*SMOKE, "--cluster", "local", "--resume", "run", "--format", "markdown", "--json", "r.json")
+    assert done.returncode == 3
+    assert done.stdout.startswith("**FAILED**: 1 arch in 2 jobs, on this machine.\n")
+    assert "\n### No answer for this machine\n\n- here-1: crashed on " in done.stdout
+    report = json.loads(Path("r.json").read_text())
+    # Every cell of the other job is right, and still this proves nothing whole.
+    assert {case["outcome"] for case in report["cases"]} == {"right", "layout-refused"}
+    assert report["verdict"] == "failed"
 
 
 def test_smoke_that_is_killed_is_taken_up_again(slurm: Slurm, project: str, tmp_path: Path) -> None:

@@ -46,12 +46,21 @@ def test_a_segfault_a_hang_and_a_refusal_leave_the_neighbours_alone(tmp_path: Pa
 def test_a_worker_that_is_killed_is_a_crash_of_its_task_alone(tmp_path: Path) -> None:
     # The command kills the worker that watches it.
     jobs = [
-        python_job("kills", "os.kill(os.getppid(), signal.SIGKILL); time.sleep(600)"),
+        python_job("kills", "time.sleep(2); os.kill(os.getppid(), signal.SIGKILL); time.sleep(600)"),
         python_job("ok", WRITE_WHERE),
     ]
     reports = run(jobs, tmp_path / "run", settings(retries=0, workers=1))
     assert (reports["kills"].outcome, reports["kills"].last.detail) == ("crashed", "its worker ended by SIGKILL")
     assert reports["ok"].outcome == "done"
+    wait_until_gone(json.loads((tmp_path / "run/jobs/kills/1/beat").read_text())["command"])
+
+
+def wait_until_gone(pid: int) -> None:
+    """Wait until a process has ended, whoever is to collect it."""
+    end = time.monotonic() + 30
+    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
+        assert time.monotonic() < end, f"process {pid} goes on"
+        time.sleep(0.05)
 
 
 def test_what_is_tried_again_is_a_rule(tmp_path: Path) -> None:
@@ -64,11 +73,7 @@ def test_what_is_tried_again_is_a_rule(tmp_path: Path) -> None:
 def test_a_command_that_leaves_children_behind_takes_them_along(tmp_path: Path) -> None:
     code = "import subprocess; child = subprocess.Popen(['sleep', '600']); output.write_text(str(child.pid))"
     report = run([python_job("parent", code)], tmp_path / "run")["parent"]
-    pid = int(Path(str(report.last.output)).read_text())
-    end = time.monotonic() + 30
-    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_until_gone(int(Path(str(report.last.output)).read_text()))
 
 
 PARENT = """
@@ -104,10 +109,8 @@ def test_resume_after_a_kill_runs_only_what_is_missing(tmp_path: Path) -> None:
     }
     assert {f.name: f.read_text() for f in tmp_path.glob("ran-*")} == {"ran-quick": "x", "ran-long": "xx"}
     # What was left of the first run has noticed that nobody waits for it.
-    end = time.monotonic() + 30
-    while Path(f"/proc/{beat['pid']}").exists():
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    wait_until_gone(beat["pid"])
+    wait_until_gone(beat["command"])
 
 
 def test_an_output_that_is_gone_is_made_again(tmp_path: Path) -> None:

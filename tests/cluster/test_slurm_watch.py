@@ -66,6 +66,15 @@ def test_the_node_is_known_by_its_sign_where_slurm_does_not_answer() -> None:
     assert it.node == "node-2"
 
 
+def test_a_suspended_job_cannot_speak() -> None:
+    it, held = watch(), Queued("SUSPENDED", "node-1", "None")
+    assert it.judge(10, BEATS[0], RUNNING) is None
+    assert it.judge(300, BEATS[0], held) is None
+    assert it.judge(319, BEATS[0], RUNNING) is None
+    assert it.judge(321, BEATS[0], RUNNING) == End("lost", "no sign of life for 20 s; Slurm says RUNNING")
+    assert it.judge(631, BEATS[0], held) == End("deadline", "ended from here after its 600 s; Slurm says SUSPENDED")
+
+
 def test_the_deadline_is_kept_here_too() -> None:
     it = watch()
     now = 0.0
