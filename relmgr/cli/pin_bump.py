@@ -59,9 +59,11 @@ def bump(
     writes = (applies or pull_request) and not plan.is_noop and not plan.refusals
     done = apply_bump(prepared, push=pull_request) if writes else None
     emit(plan, template="pin/bump", format_=format_, out=out, quiet=quiet, done=done, abi_line=abi_line, q=quoted)
+    if plan.is_noop:
+        return EXIT_OK
     if plan.refusals:
         return EXIT_BLOCKED
-    if not pull_request or plan.is_noop:
+    if not pull_request:
         return EXIT_OK
     posting = post_bump(sink_of(loaded, dry_run=False), loaded, pin, plan)
     emit(posting, template="post/posting", format_="text", quiet=quiet or format_ == "json")

@@ -66,7 +66,7 @@ def plan_move(project: Project, clone: Clone, base: str, target: Target, now: da
     at = _read_now(project, clone, base, target)
     provider, contract = at.refs.repository, project.contract(target.pin)
     ref = _written(at.named, target.to)
-    flags = _flags(at, contract)
+    flags, flags_finding = _flags(at, contract)
     digest, digest_finding = _digest(at, target)
     intent = Intent(ref=ref, digest=digest, drop_digest=target.drop_digest, flags=tuple(flags.items()))
     contents, edits = _rewritten(project, at, target.pin, intent)
@@ -95,7 +95,10 @@ def plan_move(project: Project, clone: Clone, base: str, target: Target, now: da
         more=more,
         compare_url=_compare(project, provider, old_commit, at.named.commit),
         flags=flags,
-        findings=(*_check(project, at, target, new, now, edits), *([digest_finding] if digest_finding else [])),
+        findings=(
+            *_check(project, at, target, new, now, edits),
+            *(one for one in (digest_finding, flags_finding) if one),
+        ),
     )
     return Move(step, contents, edits)
 
@@ -126,16 +129,28 @@ def _side(pin: SitePin) -> PinSide:
     return PinSide(**pin.model_dump(exclude={"line"}), resolved=pin.ref if pin.ref_kind == "sha" else None)
 
 
-def _flags(at: _Now, contract: Contract | None) -> dict[str, str]:
-    """Return the build options to rename: those that the new commit no longer has under the old name."""
+def _flags(at: _Now, contract: Contract | None) -> tuple[dict[str, str], PinFinding | None]:
+    """Return the build options to rename: those that the new commit only knows by the new name.
+
+    A warning names those that it knows by neither: then nobody can tell what the build does with them.
+    """
     renames = contract.flag_renames if contract else {}
     used = {option[2:].split("=")[0] for site in at.state.sites for option in site.options if option.startswith("-D")}
-    found = {}
+    found, unknown = {}, []
     for old, new in renames.items():
         commit = at.named.commit
-        if old in used and commit and _holds(at.refs.clone, commit, new) and not _holds(at.refs.clone, commit, old):
+        if old not in used or commit is None or _holds(at.refs.clone, commit, old):
+            continue
+        if _holds(at.refs.clone, commit, new):
             found[old] = new
-    return found
+        else:
+            unknown.append(old)
+    if not unknown:
+        return found, None
+    evidence: dict[str, object] = {"options": unknown, "renamed_to": [renames[old] for old in unknown]}
+    remedy = f"look whether the new commit still reads {', '.join(unknown)}, and edit the options by hand if not"
+    check = "pin-options-known"
+    return found, PinFinding(check=check, outcome=Outcome.UNKNOWN, level=Level.WARN, evidence=evidence, remedy=remedy)
 
 
 def _holds(clone: Clone | None, commit: str, word: str) -> bool:
@@ -145,7 +160,8 @@ def _holds(clone: Clone | None, commit: str, word: str) -> bool:
 def _digest(at: _Now, target: Target) -> tuple[str | None, PinFinding | None]:
     """Return the digest to write (None: none), and why there is none where one is used (P1, P16)."""
     check = "pin-digest-known"
-    if at.pin.digest is None or target.drop_digest:
+    kept = target.archive is None and _written(at.named, target.to) == at.pin.ref
+    if at.pin.digest is None or target.drop_digest or kept:
         return None, None
     evidence: dict[str, object] = {"digest": at.pin.digest, "ref": target.to}
     if target.archive is None:

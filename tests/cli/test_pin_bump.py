@@ -282,6 +282,19 @@ def test_p1_p16_the_archives_digest_replaces_the_whole_token_and_flags_are_carri
     assert plan["steps"][0]["flags"] == {"OLD_SWITCH": "NEW_SWITCH"}
 
 
+def test_an_option_that_the_new_commit_does_not_know_is_warned_about(cget: Invented) -> None:
+    code, plan, _ = bump(cget, "--to", str(cget.forge_at[50]), "--drop-digest")
+    (warned,) = [one for one in plan["steps"][0]["findings"] if one["check"] == "pin-options-known"]
+    assert (code, warned["outcome"], warned["level"]) == (0, "unknown", "warn")
+    assert warned["evidence"] == {"options": ["OLD_SWITCH"], "renamed_to": ["NEW_SWITCH"]}
+    assert "-DOLD_SWITCH=On" in plan["edits"][0]["after"]
+
+
+def test_the_same_ref_with_a_digest_is_nothing_to_do(cget: Invented) -> None:
+    code, plan, _ = bump(cget, "--to", str(cget.forge_at[42]))
+    assert (code, plan["edits"], failed(plan)) == (0, [], [])
+
+
 def test_p1_an_archive_of_another_tree_is_refused(cget: Invented, tmp_path: Path) -> None:
     archive = archive_of(tmp_path, cget.forge.path, "trunk", extra=b"other")
     code, plan, _ = bump(cget, "--to", "trunk", "--archive", str(archive))
