@@ -16,6 +16,7 @@ from relmgr.model.trains import Calendar
 from relmgr.model.verdict import GateReport
 from relmgr.render.actions import checklist_action, gate_actions, ticket_actions
 from relmgr.render.order_actions import order_actions
+from relmgr.sinks.action_log import log_file, record_to
 from relmgr.sinks.dry_run import DryRun
 from relmgr.sinks.github import GitHubSink
 from relmgr.sources.github import GitHub, open_github
@@ -27,7 +28,7 @@ Sink = GitHubSink | DryRun
 
 def sink_of(project: Project, *, dry_run: bool, github: GitHub | None = None) -> Sink:
     """Return the sink: the project's forge, or the one that shows the same actions and asks nobody."""
-    return DryRun() if dry_run else GitHubSink(github or open_github(project.forge))
+    return DryRun() if dry_run else GitHubSink(github or open_github(project.forge), record_to(log_file()))
 
 
 def post_gate(sink: Sink, snapshot: Snapshot, report: GateReport) -> Posting:

@@ -56,6 +56,14 @@ def test_gate_check_posts_a_comment_and_a_check_once(pair: Invented, standin: St
     code, out, _ = run("gate", "check", "acme/gadget#7", *options(pair), "--post")
     assert (code, len(standin.writes())) == (1, writes)
     assert "unchanged" in out
+    record = (Path.home() / ".local" / "state" / "relmgr" / "actions.jsonl").read_text()
+    kept = [json.loads(line) for line in record.splitlines()]
+    assert [(one["kind"], one["outcome"]) for one in kept] == [
+        ("comment", "created"),
+        ("check", "created"),
+        ("comment", "unchanged"),
+        ("check", "unchanged"),
+    ]
 
 
 def test_a_dry_run_shows_the_words_and_asks_nobody(pair: Invented, standin: StandIn) -> None:
