@@ -33,6 +33,7 @@ def start_workers(asked: str, workers: int = 2) -> Iterator[Started]:
     """
     begun = time.monotonic()
     backend, choice = choose_backend(asked)
-    with Pool(backend, size=workers, spares=workers) as pool:
+    # Twice as many in reserve: a device opens one context after the other, and is slow to tidy up after a fault.
+    with Pool(backend, size=workers, spares=2 * workers) as pool:
         pool.warm()
         yield Started(pool=pool, backend=backend, choice=choice, at=begun)

@@ -34,6 +34,8 @@ _SLACK = 1 << 16
 def open_backend(name: str) -> Device:
     """Import one back end. Raises `Unavailable`."""
     device: Device
+    # One stream is all that is used; CUDA opens a context with one channel a good deal sooner than with eight.
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "1")
     if name == "cuda":
         from relmgr.smoke.backends.cuda import Cuda
 
@@ -133,8 +135,6 @@ def main(backend: str, *options: str) -> None:
     """Open the device (unless told not to) and serve jobs until the input ends, or the device is of no more use."""
     # Answers keep the pipe for themselves: what a library prints must not look like one.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    # One stream is all that is used; CUDA opens a context with one channel a good deal sooner than with eight.
-    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "1")
     os.dup2(2, 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _die_with_parent()
