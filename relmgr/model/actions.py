@@ -21,12 +21,16 @@ ActionOutcome = Literal["planned", "created", "updated", "unchanged", "closed", 
 
 
 class UpsertComment(Noun):
-    """One comment of ours in the thread of an issue or pull request; None as `body` removes it."""
+    """One comment of ours in the thread of an issue or pull request; None as `body` removes it.
+
+    With `only_update` none is made where there is none: it has nothing to tell, but sets an older one right.
+    """
 
     kind: Literal["comment"] = "comment"
     thread: PullRequestRef
     key: Key
     body: str | None
+    only_update: bool = False
 
     @property
     def target(self) -> str:

@@ -24,10 +24,14 @@ _TICKET_STATES = {"open": "open", "done": "done", "withdrawn": "withdrawn"}
 def gate_actions(snapshot: Snapshot, report: GateReport) -> tuple[Action, ...]:
     """Return the comment and the check of a judged pull request; a check needs to know the head's commit.
 
+    One that may merge, moves no pin and speaks of no order gets no comment, unless an older one has to be set right.
     A wait is a check that is not completed: a merge button stays closed, and nothing is red.
     """
     thread = thread_of(snapshot.subject)
-    actions: list[Action] = [UpsertComment(thread=thread, key="gate", body=gate_comment(snapshot, report))]
+    moves = any(move.moves for move in snapshot.pin_moves or ())
+    quiet = report.decision == "merge" and not moves and not snapshot.suggestions
+    comment = UpsertComment(thread=thread, key="gate", body=gate_comment(snapshot, report), only_update=quiet)
+    actions: list[Action] = [comment]
     if snapshot.head is not None and snapshot.merged_at is None:
         check = UpsertCheck(
             repository=thread.repository,

@@ -19,6 +19,8 @@ def upsert_comment(github: GitHub, action: UpsertComment) -> Done:
     if action.body is None:
         _delete(github, slug, mine)
         return _done(action, "closed" if mine else "unchanged", None)
+    if action.only_update and not mine:
+        return _done(action, "unchanged", None)
     body = fit_body(f"{mark}\n{action.body}")
     if not mine:
         made = create_once(

@@ -95,12 +95,7 @@ def read_pull(github: GitHub, ref: PullRequestRef) -> PullRequest:
     Raises `SourceError` when it cannot be read.
     """
     for attempt in range(1, MERGEABLE_ASKS + 1):
-        pulls = Pulls()
-        try:
-            _read_some(github, [ref], pulls)
-        except NotFound:
-            # A forge without GraphQL.
-            pulls.found[ref] = read_pull_by_rest(github, ref)
+        pulls = read_pulls(github, [ref])
         if ref not in pulls.found:
             raise SourceError(pulls.gaps.get(str(ref), "not read"), where=str(ref))
         pull = pulls.found[ref]
@@ -161,7 +156,11 @@ def _read_some(github: GitHub, refs: Sequence[PullRequestRef], pulls: Pulls) -> 
     for i, ref in enumerate(refs):
         owner, name = ref.repository.split("/")
         variables |= {f"o{i}": owner, f"n{i}": name, f"p{i}": ref.number}
-    answer = github.query(pulls_query(len(refs)), variables)
+    try:
+        answer = github.query(pulls_query(len(refs)), variables)
+    except NotFound:
+        _read_by_rest(github, refs, pulls)
+        return
     nodes: dict[PullRequestRef, dict[str, Any]] = {}
     for i, ref in enumerate(refs):
         repository = answer["data"].get(f"r{i}")
@@ -174,6 +173,15 @@ def _read_some(github: GitHub, refs: Sequence[PullRequestRef], pulls: Pulls) -> 
         nodes[ref] = node
     _read_on(github, list(nodes.values()))
     pulls.found |= {ref: pull_of(node, ref.repository) for ref, node in nodes.items()}
+
+
+def _read_by_rest(github: GitHub, refs: Sequence[PullRequestRef], pulls: Pulls) -> None:
+    """Read them one by one from a forge that has no GraphQL."""
+    for ref in refs:
+        try:
+            pulls.found[ref] = read_pull_by_rest(github, ref)
+        except NotFound:
+            pulls.gaps[str(ref)] = "there is no such pull request"
 
 
 def _lists(node: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -51,6 +51,12 @@ def test_a_wait_is_a_check_that_is_not_completed_and_a_pass_is_green() -> None:
     assert "### Waits\n\n- **on-hold** (pending)" in str(comment.body)
 
 
+def test_what_may_merge_and_moves_nothing_gets_no_comment_of_its_own() -> None:
+    assert not actions_of(consumer_snapshot())[0].only_update
+    assert actions_of(consumer_snapshot(pin_moves=(), suggestions=()))[0].only_update
+    assert not actions_of(consumer_snapshot(pin_moves=(), suggestions=(), title="[WIP] Words"))[0].only_update
+
+
 def test_b8_a_refused_policy_is_shown_at_its_line() -> None:
     problem = ".relmgr/rules/x.yaml: not accepted:\n  .relmgr/rules/x.yaml:4: unknown key 'levle'; allowed: level, when"
     edit = PolicyEdit(path=".relmgr/rules/x.yaml", kind="policy", problem=problem.split("\n  ")[1])

@@ -132,6 +132,13 @@ def test_a_comment_that_is_no_longer_needed_is_removed(standin: StandIn) -> None
     assert standin.bodies(SLUG, 7) == []
 
 
+def test_b2_nothing_to_tell_makes_no_comment_but_sets_an_older_one_right(standin: StandIn) -> None:
+    quiet = COMMENT.model_copy(update={"only_update": True})
+    assert outcomes(apply(standin, quiet)) == ["unchanged"]
+    assert standin.writes() == []
+    assert outcomes(apply(standin, COMMENT.model_copy(update={"body": "Blocked."}), quiet)) == ["created", "updated"]
+
+
 def test_b3_a_comment_too_long_is_cut_not_refused(standin: StandIn) -> None:
     long = COMMENT.model_copy(update={"body": "\n\n".join(f"Paragraph {n}." for n in range(20_000))})
     assert outcomes(apply(standin, long, long)) == ["created", "unchanged"]
