@@ -19,15 +19,22 @@ from typing import Any
 
 import pytest
 
-from relmgr.model.actions import Action, Posting, SetLabels, UpsertCheck, UpsertComment, UpsertIssue, UpsertPull
+from relmgr.gate.decide import report
+from relmgr.gate.policies import load_rules
+from relmgr.model.actions import Action, Posting, SetLabels, UpsertComment, UpsertIssue, UpsertPull
+from relmgr.model.base import Outcome
 from relmgr.model.facts import Dependency
+from relmgr.model.project import Project
 from relmgr.model.pull_request import PullRequestRef
+from relmgr.settings import load_project
 from relmgr.sinks.github import GitHubSink
 from relmgr.sources.github import GitHub, NotFound
 from relmgr.sources.github_auth import Credentials
-from relmgr.sources.github_facts import is_on_branch, read_ticket_issues, with_dependencies
-from relmgr.sources.github_pulls import Pulls, read_comments, read_pull
+from relmgr.sources.github_facts import is_on_branch, read_ticket_issues
+from relmgr.sources.github_pulls import read_comments, read_pull
 from relmgr.sources.github_waits import Clock
+from relmgr.workflows.forge import ask_forge, with_forge
+from relmgr.workflows.post import post_gate
 from tests.gate.snapshots import consumer_snapshot
 from tests.support.github_schema import node_modules
 from tests.support.services import missing, need
@@ -37,14 +44,14 @@ SEED = {
     "tokens": {"planted_relmgr": {"login": "relmgr"}, "planted_dev": {"login": "dev"}},
     "github": {
         "users": [{"login": "relmgr"}, {"login": "dev"}],
-        "orgs": [{"login": "acme", "members": [{"login": n, "role": "admin"} for n in ("relmgr", "dev")]}],
+        "orgs": [{"login": "ROCm", "members": [{"login": n, "role": "admin"} for n in ("relmgr", "dev")]}],
         "repos": [
-            {"owner": "acme", "name": "gadget", "auto_init": True},
-            {"owner": "acme", "name": "forge", "auto_init": True},
+            {"owner": "ROCm", "name": "MIOpen", "auto_init": True},
+            {"owner": "ROCm", "name": "rocMLIR", "auto_init": True},
         ],
     },
 }
-GADGET, FORGE = "acme/gadget", "acme/forge"
+CONSUMER, PROVIDER = "ROCm/MIOpen", "ROCm/rocMLIR"
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +77,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     try:
         for _ in range(200):
             try:
-                urllib.request.urlopen(f"{base}/repos/{GADGET}", timeout=5).close()
+                urllib.request.urlopen(f"{base}/repos/{CONSUMER}", timeout=5).close()
                 break
             except (urllib.error.URLError, OSError):
                 time.sleep(0.1)
@@ -86,7 +93,7 @@ def door(url: str, token: str = "planted_relmgr") -> GitHub:
     return GitHub(Credentials(token=token), url, clock=Clock(sleep=lambda seconds: None))
 
 
-def ref(number: int, slug: str = GADGET) -> PullRequestRef:
+def ref(number: int, slug: str = CONSUMER) -> PullRequestRef:
     return PullRequestRef(repository=slug, number=number)
 
 
@@ -120,73 +127,83 @@ def open_pull(dev: GitHub, slug: str, branch: str, body: str) -> dict[str, Any]:
 def test_who_we_are_and_what_is_missing(url: str) -> None:
     assert door(url).login() == "relmgr"
     with pytest.raises(NotFound):
-        door(url).get("/repos/acme/nothing")
+        door(url).get("/repos/ROCm/nothing")
 
 
 def test_the_whole_flow(url: str) -> None:
     dev = door(url, "planted_dev")
-    companion = open_pull(dev, FORGE, "abi", "The new calling convention.")
-    waiting = open_pull(dev, GADGET, "uses-abi", f"Depends-On: {FORGE}#{companion['number']}")
+    companion = open_pull(dev, PROVIDER, "abi", "The new calling convention.")
+    waiting = open_pull(dev, CONSUMER, "uses-abi", f"Depends-On: {PROVIDER}#{companion['number']}")
     number = waiting["number"]
+    dev.send("POST", f"/repos/{CONSUMER}/issues/{number}/comments", {"body": "<!-- relmgr:comment=gate -->\nfaked"})
 
-    # Read: the pull request, and what became of the one that it waits for.
-    pull = read_pull(door(url), ref(number))
-    assert (pull.state, pull.base, pull.author, pull.body) == ("open", "main", "dev", waiting["body"])
-    assert pull.head_commit
-    assert companion_of(url, companion["number"]).state == "open"
+    # Gate, comment, check; again: silence.
+    first, posting = gate(url, number, companion["number"])
+    assert (first["companion-merges-first"], outcomes(posting)) == (Outcome.PENDING, ["created", "created"])
+    assert outcomes(gate(url, number, companion["number"])[1]) == ["unchanged", "unchanged"]
+    assert "companion-merges-first** (pending)" in comment_of(url, number)
 
-    # Comment, check and label; again: silence; another verdict: in place.
-    head = str(pull.head_commit)
-    dev.send("POST", f"/repos/{GADGET}/issues/{number}/comments", {"body": "<!-- relmgr:comment=gate -->\nfaked"})
-    waits, passes = verdict(number, head, "Waits.", None), verdict(number, head, "May merge.", "success")
-    assert outcomes(apply(url, *waits)) == ["created", "created", "updated"]
-    assert outcomes(apply(url, *waits)) == ["unchanged", "unchanged", "unchanged"]
-
-    # The description is edited; the companion is merged: the comment follows in its place.
-    edited = {"body": f"{waiting['body']}\n\nNow with words."}
-    dev.send("PATCH", f"/repos/{GADGET}/pulls/{number}", edited)
-    assert read_pull(door(url), ref(number)).body == edited["body"]
-    dev.send("PUT", f"/repos/{FORGE}/pulls/{companion['number']}/merge", {"merge_method": "squash"})
-    merged = companion_of(url, companion["number"])
-    assert (merged.state, merged.landed) == ("merged", True)
-    assert outcomes(apply(url, *passes)) == ["updated", "updated", "unchanged"]
-    mine = [one.body for one in read_comments(door(url), ref(number)) if one.author == "relmgr"]
-    assert mine == ["<!-- relmgr:comment=gate -->\nMay merge."]
-    runs = list(dev.get_all(f"/repos/{GADGET}/commits/{head}/check-runs", "check_runs"))
-    assert [(run["name"], run["status"], run["conclusion"]) for run in runs] == [("relmgr", "completed", "success")]
-    assert [one["name"] for one in dev.get_all(f"/repos/{GADGET}/issues/{number}/labels")] == ["abi"]
-
-
-def companion_of(url: str, number: int) -> Dependency:
-    """Return the dependency as the forge tells it."""
-    known = Dependency(pull=f"{FORGE}#{number}", companion=True, declared_by="Depends-On", state=None, needs="main")
-    base = consumer_snapshot()
-    snapshot = base.model_copy(update={"dependencies": (known,), "at": base.taken_at})
-    github = door(url)
-    pulls = Pulls(found={ref(number, FORGE): read_pull(github, ref(number, FORGE))})
-    (found,) = with_dependencies(github, snapshot, pulls).dependencies or ()
-    return found
-
-
-def verdict(number: int, head: str, said: str, conclusion: Any) -> tuple[Action, ...]:
-    return (
-        UpsertComment(thread=ref(number), key="gate", body=said),
-        UpsertCheck(
-            repository=GADGET,
-            commit=head,
-            key=f"gate/{number}",
-            name="relmgr",
-            conclusion=conclusion,
-            title=said,
-            summary=said,
-        ),
-        SetLabels(thread=ref(number), add=("abi",)),
+    # The description and the title are edited: judged by what stands there now, in the same comment.
+    dev.send(
+        "PATCH", f"/repos/{CONSUMER}/pulls/{number}", {"title": "[WIP] Change", "body": waiting["body"] + "\n\nMore."}
     )
+    held, posting = gate(url, number, companion["number"])
+    assert (held["on-hold"], outcomes(posting)) == (Outcome.PENDING, ["updated", "updated"])
+    dev.send("PATCH", f"/repos/{CONSUMER}/pulls/{number}", {"title": "Change"})
+
+    # The companion is merged, by squash: its commit is looked for on the branch; the comment follows in its place.
+    dev.send("PUT", f"/repos/{PROVIDER}/pulls/{companion['number']}/merge", {"merge_method": "squash"})
+    free, posting = gate(url, number, companion["number"])
+    assert (free["companion-merges-first"], outcomes(posting)) == (Outcome.PASSED, ["updated", "updated"])
+    assert "companion-merges-first** (pending)" not in comment_of(url, number)
+    head = dev.get(f"/repos/{CONSUMER}/pulls/{number}")["head"]["sha"]
+    runs = list(dev.get_all(f"/repos/{CONSUMER}/commits/{head}/check-runs", "check_runs"))
+    assert [run["name"] for run in runs] == ["relmgr"]
+
+    # Labels, once.
+    labels = SetLabels(thread=ref(number), add=("abi",))
+    assert outcomes(apply(url, labels, labels)) == ["updated", "unchanged"]
+    assert [one["name"] for one in dev.get_all(f"/repos/{CONSUMER}/issues/{number}/labels")] == ["abi"]
+
+
+def gate(url: str, number: int, companion: int) -> tuple[dict[str, Outcome], Posting]:
+    """Judge the pull request with the forge's facts over those of a clone, and post what comes of it."""
+    project, github = project_on_main(), door(url)
+    forge = ask_forge(project, github, ref(number))
+    waits = Dependency(
+        pull=f"{PROVIDER}#{companion}", companion=True, declared_by="Depends-On", state=None, needs="main"
+    )
+    base = consumer_snapshot()
+    facts = {
+        "subject": f"{CONSUMER}#{number}",
+        "repository": "miopen",
+        "head": forge.pulls.found[ref(number)].head_commit,
+        "dependencies": (waits,),
+        "at": base.taken_at,
+    }
+    snapshot = with_forge(project, base.model_copy(update=facts), forge)
+    document = report(snapshot, load_rules(project, "main"))
+    posting = post_gate(GitHubSink(github), snapshot, document)
+    assert [one.why for one in posting.done if one.outcome == "not-posted"] == []
+    return {verdict.policy: verdict.outcome for verdict in document.verdicts}, posting
+
+
+def project_on_main() -> Project:
+    """Return the shipped project with the default branch that the emulator gives its repositories."""
+    project = load_project("miopen-rocmlir")
+    moved = {name: one.model_copy(update={"default_branch": "main"}) for name, one in project.repositories.items()}
+    return project.model_copy(update={"repositories": moved})
+
+
+def comment_of(url: str, number: int) -> str:
+    """Return our one comment."""
+    (mine,) = [one.body for one in read_comments(door(url), ref(number)) if one.author == "relmgr"]
+    return mine
 
 
 def test_a_ticket_and_a_checklist_live_their_lives(url: str) -> None:
-    mark = "<!-- relmgr:ticket acme/gadget,g-1,gfx90a,none -->"
-    ticket = UpsertIssue(repository=GADGET, marker=mark, title="Rebuild", body=f"Words.\n\n{mark}\n", labels=("kdb",))
+    mark = "<!-- relmgr:ticket ROCm/MIOpen,g-1,gfx90a,none -->"
+    ticket = UpsertIssue(repository=CONSUMER, marker=mark, title="Rebuild", body=f"Words.\n\n{mark}\n", labels=("kdb",))
     done = ticket.model_copy(update={"state": "done"})
     assert outcomes(apply(url, ticket, ticket, done, done, ticket)) == [
         "created",
@@ -195,24 +212,24 @@ def test_a_ticket_and_a_checklist_live_their_lives(url: str) -> None:
         "unchanged",
         "updated",
     ]
-    assert [issue["title"] for issue in read_ticket_issues(door(url), GADGET)] == ["Rebuild"]
+    assert [issue["title"] for issue in read_ticket_issues(door(url), CONSUMER)] == ["Rebuild"]
     head = "# Cut of g-1 <!-- relmgr:checklist=g-1 -->"
-    body = f"{head}\n\n- [ ] **Notes written** <!-- relmgr:item=gadget/notes state=by-hand -->\n"
-    listed = UpsertIssue(repository=GADGET, marker=head, title="Cut of g-1", body=body, state=None, keep_hands=True)
+    body = f"{head}\n\n- [ ] **Notes written** <!-- relmgr:item=miopen/notes state=by-hand -->\n"
+    listed = UpsertIssue(repository=CONSUMER, marker=head, title="Cut of g-1", body=body, state=None, keep_hands=True)
     (made,) = apply(url, listed).done
     number = str(made.url).rsplit("/", 1)[1]
     ticked = body.replace("[ ]", "[x]") + "\nIn the usual place.\n"
-    door(url, "planted_dev").send("PATCH", f"/repos/{GADGET}/issues/{number}", {"body": ticked})
+    door(url, "planted_dev").send("PATCH", f"/repos/{CONSUMER}/issues/{number}", {"body": ticked})
     assert outcomes(apply(url, listed)) == ["unchanged"]
-    assert door(url).get(f"/repos/{GADGET}/issues/{number}")["body"] == ticked
+    assert door(url).get(f"/repos/{CONSUMER}/issues/{number}")["body"] == ticked
 
 
 def test_a_bump_is_opened_updated_and_superseded(url: str) -> None:
     dev = door(url, "planted_dev")
     for branch in ("relmgr-bump-1", "relmgr-bump-2"):
-        branch_with_a_commit(dev, GADGET, branch)
+        branch_with_a_commit(dev, CONSUMER, branch)
     first = UpsertPull(
-        repository=GADGET, head="relmgr-bump-1", base="main", family="forge", title="Bump", body="Words."
+        repository=CONSUMER, head="relmgr-bump-1", base="main", family="forge", title="Bump", body="Words."
     )
     second = first.model_copy(update={"head": "relmgr-bump-2", "title": "Bump further"})
     worded = first.model_copy(update={"body": "Other words."})
@@ -222,20 +239,20 @@ def test_a_bump_is_opened_updated_and_superseded(url: str) -> None:
     states = [read_pull(door(url), ref(number)).state for number in (numbers[0], numbers[3])]
     assert states == ["closed", "open"]
     # Turned down by a person it stays down.
-    dev.send("PATCH", f"/repos/{GADGET}/pulls/{numbers[3]}", {"state": "closed"})
+    dev.send("PATCH", f"/repos/{CONSUMER}/pulls/{numbers[3]}", {"state": "closed"})
     assert apply(url, second).done[0].why == "it was closed; reopen it by hand to try again"
 
 
 def test_m11_pages_are_followed(url: str) -> None:
     dev = door(url, "planted_dev")
-    number = open_pull(dev, GADGET, "long-thread", "Words.")["number"]
+    number = open_pull(dev, CONSUMER, "long-thread", "Words.")["number"]
     for n in range(120):
-        dev.send("POST", f"/repos/{GADGET}/issues/{number}/comments", {"body": f"comment {n}"})
+        dev.send("POST", f"/repos/{CONSUMER}/issues/{number}/comments", {"body": f"comment {n}"})
     assert [one.body for one in read_comments(door(url), ref(number))] == [f"comment {n}" for n in range(120)]
     assert outcomes(apply(url, UpsertComment(thread=ref(number), key="gate", body="x"))) == ["created"]
     assert outcomes(apply(url, UpsertComment(thread=ref(number), key="gate", body="x"))) == ["unchanged"]
 
 
 def test_a_commit_that_is_not_on_the_branch(url: str) -> None:
-    aside = branch_with_a_commit(door(url, "planted_dev"), FORGE, "aside")
-    assert is_on_branch(door(url), FORGE, aside, "main") is False
+    aside = branch_with_a_commit(door(url, "planted_dev"), PROVIDER, "aside")
+    assert is_on_branch(door(url), PROVIDER, aside, "main") is False
