@@ -18,7 +18,7 @@ def cluster_option(command: F) -> F:
     return click.option(
         "--cluster",
         type=click.Choice(["local", "slurm"]),
-        help="Cut the work into jobs: several on this machine, or on Slurm as the project's [cluster] says.",
+        help="Cut the work into jobs, here or on Slurm as [cluster] of the project says; --arch then takes A,B.",
     )(command)
 
 

@@ -18,13 +18,24 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from relmgr.cluster.task import BEAT, ENDING, LOG, RawEnding, TaskSpec
+from relmgr.cluster.task import BEAT, ENDING, LOG, TaskSpec
 from relmgr.errors import UserError
 from relmgr.model.base import Noun
 from relmgr.model.cluster import OUTPUT, Attempt, Job, JobName
 
 _MAX_BYTES = 16 << 20
 _OUTPUT, _SUBMITTED, _VERDICT = "output.json", "submitted.json", "verdict.json"
+
+
+class NodeEnding(Noun):
+    """How a command ended, as its node wrote it; `error` where it could not be started."""
+
+    exit_code: int | None
+    signal: int | None
+    timed_out: bool
+    error: str | None
+    node: str
+    seconds: float
 
 
 class _Plan(Noun):
@@ -61,15 +72,14 @@ class Task:
         """Return the last sign of life, empty before the first."""
         return _read(self.folder / BEAT)
 
-    def ending(self) -> RawEnding | None:
+    def ending(self) -> NodeEnding | None:
         """Return what the node wrote about the end, if it did."""
         try:
             # Listing the folder makes a network file system look anew.
             if ENDING not in {entry.name for entry in self.folder.iterdir()}:
                 return None
-            ending: RawEnding = json.loads(_read(self.folder / ENDING))
-            return ending if {"exit_code", "signal", "timed_out", "error", "node", "seconds"} <= ending.keys() else None
-        except (OSError, ValueError, AttributeError):
+            return NodeEnding.model_validate_json(_read(self.folder / ENDING))
+        except (OSError, ValidationError):
             return None
 
     def note_submitted(self, slurm_id: str) -> None:
@@ -109,7 +119,8 @@ class RunFolder:
             task = self._task(job, number, 0)
             verdict = _verdict(task)
             if verdict is not None and verdict.outcome == "done" and task.output.is_file():
-                return verdict
+                # Where it lies now: the folder may have been moved since.
+                return verdict.model_copy(update={"output": str(task.output), "log": str(task.log)})
         return None
 
     def open_task(self, job: Job, deadline: float) -> Task | None:

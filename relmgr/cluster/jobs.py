@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from relmgr.cluster.folder import RunFolder, Task, opened_folder
-from relmgr.cluster.task import RawEnding, log_head
+from relmgr.cluster.folder import NodeEnding, RunFolder, Task, opened_folder
+from relmgr.cluster.task import log_head
 from relmgr.model.cluster import Attempt, ClusterSettings, Job, JobOutcome, JobReport, signal_name
 
 OnAttempt = Callable[[Job, Attempt], None]
@@ -125,17 +125,17 @@ class _Run:
         return self.settings.placement(job.arch).deadline_seconds or self.settings.deadline_seconds
 
 
-def judge_ending(task: Task, ending: RawEnding, slurm_id: str | None = None) -> Attempt:
+def judge_ending(task: Task, ending: NodeEnding, slurm_id: str | None = None) -> Attempt:
     """Return what the node's own account of the end amounts to."""
     outcome, detail = _judge(task, ending)
-    name = signal_name(ending["signal"]) if ending["signal"] else None
+    name = signal_name(ending.signal) if ending.signal else None
     return Attempt(
         number=task.number,
         outcome=outcome,
-        exit_code=ending["exit_code"],
+        exit_code=ending.exit_code,
         signal=name,
-        node=ending["node"],
-        seconds=ending["seconds"],
+        node=ending.node,
+        seconds=ending.seconds,
         detail=detail,
         slurm_id=slurm_id,
         log=str(task.log),
@@ -143,17 +143,17 @@ def judge_ending(task: Task, ending: RawEnding, slurm_id: str | None = None) -> 
     )
 
 
-def _judge(task: Task, ending: RawEnding) -> tuple[JobOutcome, str]:
-    if ending["error"]:
-        return "failed", ending["error"]
-    if ending["timed_out"]:
+def _judge(task: Task, ending: NodeEnding) -> tuple[JobOutcome, str]:
+    if ending.error:
+        return "failed", ending.error
+    if ending.timed_out:
         return "deadline", f"ended after its {task.deadline:g} s"
-    if ending["signal"]:
-        return "crashed", f"ended by {signal_name(ending['signal'])}{_last_words(task)}"
-    if ending["exit_code"] not in task.job.answers:
-        return "failed", f"exit code {ending['exit_code']}{_last_words(task)}"
+    if ending.signal:
+        return "crashed", f"ended by {signal_name(ending.signal)}{_last_words(task)}"
+    if ending.exit_code not in task.job.answers:
+        return "failed", f"exit code {ending.exit_code}{_last_words(task)}"
     if not _appears(task.output):
-        return "failed", f"exit code {ending['exit_code']}, and no output{_last_words(task)}"
+        return "failed", f"exit code {ending.exit_code}, and no output{_last_words(task)}"
     return "done", ""
 
 

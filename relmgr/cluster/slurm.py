@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from relmgr.cluster.folder import RunFolder, Task
 from relmgr.cluster.jobs import judge_ending
 from relmgr.cluster.slurm_client import Queued, cancel, read_queue, why_no_node
-from relmgr.cluster.slurm_submit import submit
+from relmgr.cluster.slurm_submit import Submission, submit
 from relmgr.cluster.slurm_watch import Watch
 from relmgr.errors import SourceError, UserError
 from relmgr.model.cluster import Attempt, ClusterSettings, Job
@@ -33,8 +33,9 @@ class _Running:
 class SlurmRunner:
     """Attempts as jobs of Slurm's, under one name a run, so that a later process finds them again."""
 
-    def __init__(self, settings: ClusterSettings) -> None:
-        self.settings = settings
+    def __init__(self, settings: ClusterSettings, hidden: Sequence[str] = ()) -> None:
+        """`hidden` are environment variables that jobs do not get, besides those that are named like secrets."""
+        self.settings, self.hidden = settings, tuple(hidden)
         self.running: list[_Running] = []
         self.unsent: list[tuple[Task, Attempt]] = []
         self.queue: dict[str, Queued] = {}
@@ -72,6 +73,8 @@ class SlurmRunner:
             except SourceError as error:
                 why = f"{error.where}: {error.what}"
                 self.unsent += [(t, Attempt(number=t.number, outcome="not-started", detail=why)) for t in group]
+                # It may have been submitted all the same, and only the answer was too late.
+                self.queue = {**self.queue, **(self._ask() or {})}
                 continue
             for task, slurm_id in zip(group, ids, strict=True):
                 task.note_submitted(slurm_id)
@@ -115,10 +118,8 @@ class SlurmRunner:
 
     def _submit(self, group: Sequence[Task], arch: str | None) -> list[str]:
         settings = self.settings
-        folder = self.run.path / "slurm"
-        return submit(
-            group, settings.placement(arch), folder, self.run.name, settings.python, settings.call_seconds + len(group)
-        )
+        where = Submission(self.run.path / "slurm", self.run.name, settings.python, self.hidden)
+        return submit(group, settings.placement(arch), where, settings.call_seconds + len(group))
 
     def _watch(self, task: Task, slurm_id: str) -> None:
         self.running.append(_Running(task, slurm_id, Watch(self.settings, task.deadline, time.monotonic())))

@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from relmgr.cluster.folder import Task
 from relmgr.cluster.slurm_client import placement_options, time_limit
@@ -36,14 +36,21 @@ class Request(TypedDict):
     tasks: list[TaskSpec]
 
 
-def submit(
-    tasks: Sequence[Task], placement: Placement, folder: Path, run_name: str, python: str | None, seconds: float
-) -> list[str]:
+class Submission(NamedTuple):
+    """What all submissions of a run share; `hidden` are environment variables that do not travel."""
+
+    folder: Path
+    run_name: str
+    python: str | None = None
+    hidden: tuple[str, ...] = ()
+
+
+def submit(tasks: Sequence[Task], placement: Placement, shared: Submission, seconds: float) -> list[str]:
     """Submit attempts that one placement fits, as one array, and return their ids in Slurm. Raises `SourceError`."""
     request: Request = {
-        "folder": str(folder),
-        "python": python,
-        "parameters": _parameters(tasks, placement, run_name),
+        "folder": str(shared.folder),
+        "python": shared.python,
+        "parameters": _parameters(tasks, placement, shared.run_name),
         "tasks": [task.spec() for task in tasks],
     }
     process = subprocess.Popen(
@@ -51,7 +58,7 @@ def submit(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=_environment(own_path=python is None),
+        env=_environment(shared.hidden, own_path=shared.python is None),
         text=True,
         errors="replace",
         start_new_session=True,
@@ -85,13 +92,13 @@ def _parameters(tasks: Sequence[Task], placement: Placement, run_name: str) -> d
     }
 
 
-def _environment(*, own_path: bool) -> dict[str, str]:
+def _environment(hidden: Sequence[str], *, own_path: bool) -> dict[str, str]:
     """Return this environment without secrets: Slurm keeps it with the job, for others to read.
 
     `own_path`: the nodes' Python is this one, and finds this very package.
     """
     here = str(Path(__file__).resolve().parents[2])
-    kept = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
+    kept = {name: value for name, value in os.environ.items() if name not in hidden and not _SECRET.search(name)}
     if own_path:
         kept["PYTHONPATH"] = os.pathsep.join(filter(None, [here, kept.get("PYTHONPATH", "")]))
     return kept

@@ -31,17 +31,6 @@ class TaskSpec(TypedDict):
     deadline: float
 
 
-class RawEnding(TypedDict):
-    """How the command ended; `error` where it could not be started."""
-
-    exit_code: int | None
-    signal: int | None
-    timed_out: bool
-    error: str | None
-    node: str
-    seconds: float
-
-
 class _Stopped(BaseException):
     """Somebody wants this process to end."""
 
@@ -53,14 +42,7 @@ def run_task(spec: TaskSpec) -> None:
     """
     folder = Path(spec["folder"])
     begun = time.monotonic()
-    ending: RawEnding = {
-        "exit_code": None,
-        "signal": None,
-        "timed_out": False,
-        "error": None,
-        "node": node_name(),
-        "seconds": 0.0,
-    }
+    ending: dict[str, object] = {"exit_code": None, "signal": None, "timed_out": False, "error": None}
     with _stoppable(), (folder / LOG).open("w", encoding="utf-8") as log:
         log.write(log_head(spec["argv"]))
         log.flush()
@@ -70,7 +52,7 @@ def run_task(spec: TaskSpec) -> None:
             ending["timed_out"] = code is None
         except OSError as error:
             ending["error"] = f"{error.strerror}: {error.filename}"
-    ending["seconds"] = round(time.monotonic() - begun, 3)
+    ending |= {"node": node_name(), "seconds": round(time.monotonic() - begun, 3)}
     _write_whole(folder / ENDING, json.dumps(ending))
 
 

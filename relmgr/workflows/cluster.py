@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from relmgr import __version__
 from relmgr.cluster.jobs import OnAttempt, Runner, run_jobs
 from relmgr.model.base import Noun
-from relmgr.model.cluster import OUTPUT, ClusterName, ClusterSettings, Job, JobReport
+from relmgr.model.cluster import OUTPUT, ClusterName, Job, JobReport
 from relmgr.model.kernel_db import FileScan, KdbScan, ScanFinding
 from relmgr.model.project import PinConfig, Project
-from relmgr.settings import find_project_file, shipped_projects
+from relmgr.settings import PROJECT_FILE, find_project_file, shipped_projects
 from relmgr.sources.db_files import find_databases
 from relmgr.sources.kernel_db import describe_file
 from relmgr.workflows.kdb import Target, sum_up
@@ -35,10 +35,10 @@ class ScanOptions(Noun):
 
 
 def run_on(
-    cluster: ClusterName, jobs: Sequence[Job], settings: ClusterSettings, folder: Path, told: OnAttempt
+    cluster: ClusterName, jobs: Sequence[Job], project: Project, folder: Path, told: OnAttempt
 ) -> tuple[JobReport, ...]:
     """Run `jobs` on this machine or on Slurm, and return what became of each."""
-    return run_jobs(jobs, settings, _runner(cluster, settings), folder, told)
+    return run_jobs(jobs, project.cluster, _runner(cluster, project), folder, told)
 
 
 def scan_on(
@@ -59,7 +59,7 @@ def scan_on(
     shards = spread(found, project.cluster.shards)
     python = project.cluster.python or sys.executable
     jobs = [_scan_job(n, shard, python, arguments, target, options) for n, shard in enumerate(shards)]
-    reports = run_on(cluster, jobs, project.cluster, folder, told)
+    reports = run_on(cluster, jobs, project, folder, told)
     return _merge_scans(found, shards, reports, target), reports
 
 
@@ -78,10 +78,11 @@ def spread(files: Sequence[Path], shards: int) -> list[list[Path]]:
 
 def project_arguments(project: Project, pin: PinConfig, given: str | None) -> tuple[str, ...]:
     """Return `--project` and `--pin` as another folder, and another machine, understands them."""
-    shipped = given or project.name
-    if shipped not in shipped_projects() or (given is None and find_project_file(None).stem != shipped):
-        shipped = str(find_project_file(given).absolute())
-    return ("--project", shipped, "--pin", pin.name)
+    if given is None and not Path(PROJECT_FILE).is_file():
+        name = project.name  # a shipped one: found by the clone we are in, or the default
+    else:
+        name = given if given in shipped_projects() else str(find_project_file(given).absolute())
+    return ("--project", name, "--pin", pin.name)
 
 
 def default_folder(what: str) -> Path:
@@ -104,14 +105,14 @@ def read_output(report: JobReport, model: type[N]) -> N | str:
         return f"its output is not understood ({error.errors()[0]['msg']}): {file}"
 
 
-def _runner(cluster: ClusterName, settings: ClusterSettings) -> Runner:
+def _runner(cluster: ClusterName, project: Project) -> Runner:
     if cluster == "slurm":
         from relmgr.cluster.slurm import SlurmRunner
 
-        return SlurmRunner(settings)
+        return SlurmRunner(project.cluster, hidden=[project.smoke.secret_variable])
     from relmgr.cluster.local import LocalRunner
 
-    return LocalRunner(settings)
+    return LocalRunner(project.cluster)
 
 
 def _scan_job(

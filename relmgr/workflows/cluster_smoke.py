@@ -48,7 +48,7 @@ def smoke_on(
 ) -> ClusterSmoke:
     """Run the matrix on every one of `archs`, and return unsigned reports with what became of each job."""
     jobs = [job for arch in archs for job in _jobs_of(arch, project.cluster, binding, what)]
-    reports = run_on(cluster, jobs, project.cluster, folder, told)
+    reports = run_on(cluster, jobs, project, folder, told)
     merged = [_merge(arch, [r for r in reports if r.arch == arch], binding, what.backend) for arch in archs]
     return ClusterSmoke(
         cluster=cluster,
@@ -64,7 +64,7 @@ def smoke_on(
 
 def chosen_archs(cluster: ClusterName, project: Project, asked: str | None) -> list[str | None]:
     """Return the archs to run on: `asked` (names with commas), else all that are placed, else this machine's own."""
-    names = [name.strip() for name in asked.split(",")] if asked else []
+    names = list(dict.fromkeys(name.strip() for name in asked.split(","))) if asked else []
     for name in names:
         if not _ARCH.fullmatch(name):
             raise UserError(f"--arch {name!r} is no arch", next_step="write for example gfx90a, or gfx90a,gfx942")

@@ -130,6 +130,22 @@ def test_a_scan_is_not_taken_up_again_when_a_database_changed(project: str, data
     assert (done.returncode, "it has other jobs" in done.stderr) == (2, True)
 
 
+def test_jobs_get_the_project_that_was_found(project: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from relmgr.settings import load_project
+    from relmgr.workflows.cluster import project_arguments
+
+    own, shipped = str(tmp_path / "relmgr.toml"), load_project("migraphx-rocmlir")
+    pin = shipped.pin()
+    assert project_arguments(load_project(None), pin, None) == ("--project", own, "--pin", "rocmlir")
+    assert project_arguments(shipped, pin, "migraphx-rocmlir")[1] == "migraphx-rocmlir"
+    assert project_arguments(shipped, pin, "relmgr.toml")[1] == own
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    # Found by the clone that the working folder is.
+    assert project_arguments(shipped, pin, None)[1] == "migraphx-rocmlir"
+    assert project_arguments(shipped, pin, "../relmgr.toml")[1] == f"{tmp_path}/elsewhere/../relmgr.toml"
+
+
 def test_resume_without_cluster_is_a_mistake(project: str, databases: list[str]) -> None:
     done = relmgr("kdb", "scan", *databases, "--resume", "run")
     assert (done.returncode, "--resume goes with --cluster" in done.stderr) == (2, True)

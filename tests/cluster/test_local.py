@@ -121,6 +121,22 @@ def test_an_output_that_is_gone_is_made_again(tmp_path: Path) -> None:
     assert (second["a"].last.number, second["b"].last.number) == (2, 1)
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"exit_code": "x"}', "\x00" * 40])
+def test_files_that_make_no_sense_are_no_ending_and_no_verdict(tmp_path: Path, text: str) -> None:
+    jobs = [python_job("a", WRITE_WHERE)]
+    assert run(jobs, tmp_path / "run")["a"].last.number == 1
+    for name in ("verdict.json", "ending.json", "submitted.json", "beat"):
+        (tmp_path / "run/jobs/a/1" / name).write_text(text)
+    assert run(jobs, tmp_path / "run")["a"].last.number == 2
+
+
+def test_a_run_whose_folder_was_moved_is_taken_up_again(tmp_path: Path) -> None:
+    jobs = [python_job("a", WRITE_WHERE)]
+    run(jobs, tmp_path / "run")
+    (tmp_path / "run").rename(tmp_path / "moved")
+    assert run(jobs, tmp_path / "moved")["a"].last.output == str(tmp_path / "moved/jobs/a/1/output.json")
+
+
 def test_a_folder_of_other_jobs_is_refused(tmp_path: Path) -> None:
     run([python_job("a", WRITE_WHERE)], tmp_path / "run")
     with pytest.raises(UserError, match="it has other jobs"):

@@ -285,8 +285,10 @@ def test_jobs_that_run_end_well_while_the_controller_is_away(slurm: Slurm, tmp_p
 def test_secrets_do_not_travel(slurm: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELMGR_SMOKE_SECRET", "quiet")
     monkeypatch.setenv("GITHUB_TOKEN", "quiet")
+    monkeypatch.setenv("HOUSE_HMAC", "quiet")
     monkeypatch.setenv("ORDINARY", "loud")
-    names = ["RELMGR_SMOKE_SECRET", "GITHUB_TOKEN", "ORDINARY"]
+    names = ["RELMGR_SMOKE_SECRET", "GITHUB_TOKEN", "HOUSE_HMAC", "ORDINARY"]
     code = f"output.write_text(json.dumps([os.environ.get(name) for name in {names}]))"
-    report = run([python_job("env", code)], tmp_path / "run", settings())[0]
-    assert output_of(report) == [None, None, "loud"]
+    runner = SlurmRunner(settings(), hidden=["HOUSE_HMAC"])
+    report = run_jobs([python_job("env", code)], settings(), runner, tmp_path / "run")[0]
+    assert output_of(report) == [None, None, None, "loud"]
