@@ -6,13 +6,31 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from relmgr.model.audit import Audit, AuditFacts, AuditFinding, AuditKind, ReleaseFacts
+from relmgr.model.audit import Audit, AuditFacts, AuditFinding, AuditKind, DatabaseState, ReleaseFacts
 from relmgr.model.base import Level, Outcome
 from relmgr.model.database_age import database_state, scan_of, stale_rows
 from relmgr.model.databases import DatabaseFact
 from relmgr.model.pins import PinChange
 
 _MOVES = {"first", "ref", "restored"}
+_SUSPICIONS: dict[DatabaseState, tuple[AuditKind, Level, str]] = {
+    "suspected": (
+        "database-stale-suspected",
+        Level.BLOCK,
+        "older than the crossing and not scanned: fetch it and run `relmgr kdb scan`",
+    ),
+    "repacked": (
+        "database-repacked",
+        Level.WARN,
+        "re-packed, not rebuilt as far as git tells: scan it, or scan what it was packed from",
+    ),
+    "changed-since": (
+        "database-changed-since",
+        Level.NOTE,
+        "changed after the crossing; changed is not regenerated: scan it to be sure",
+    ),
+}
+_NONE_BY_FIND_DB = "its find-db names no solver of the provider's, so it probably holds none of those kernels"
 
 
 def audit(facts: AuditFacts) -> Audit:
@@ -160,16 +178,15 @@ def _of_database(fact: DatabaseFact, release: ReleaseFacts, facts: AuditFacts) -
         outcome, level = (Outcome.FAILED, Level.BLOCK) if stale else (Outcome.PASSED, Level.NOTE)
         remedy = "regenerate this database, or prune its stale rows" if stale else ""
         return _finding("database-stale", outcome, level, evidence, remedy, **where)
-    if state == "suspected":
-        remedy = "older than the crossing and not scanned: fetch it and run `relmgr kdb scan`"
-        return _finding("database-stale-suspected", Outcome.UNKNOWN, Level.BLOCK, evidence, remedy, **where)
-    if state == "repacked":
-        remedy = "re-packed, not rebuilt as far as git tells: scan it, or scan what it was packed from"
-        return _finding("database-repacked", Outcome.UNKNOWN, Level.WARN, evidence, remedy, **where)
-    if state == "changed-since":
-        remedy = "changed after the crossing; changed is not regenerated: scan it to be sure"
-        return _finding("database-changed-since", Outcome.UNKNOWN, Level.NOTE, evidence, remedy, **where)
-    return None
+    if state not in _SUSPICIONS:
+        return None
+    kind, level, remedy = _SUSPICIONS[state]
+    if fact.solvers is not None:
+        evidence |= {"may_hold": fact.solvers.may_hold, "find_db": fact.solvers.model_dump(exclude={"may_hold"})}
+        if fact.solvers.may_hold is False:
+            level = Level.WARN if level is Level.BLOCK else level
+            remedy = f"{_NONE_BY_FIND_DB}; that is no scan: {remedy}"
+    return _finding(kind, Outcome.UNKNOWN, level, evidence, remedy, **where)
 
 
 def _database_evidence(fact: DatabaseFact, release: ReleaseFacts) -> dict[str, object]:

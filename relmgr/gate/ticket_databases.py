@@ -9,12 +9,12 @@ from relmgr.model.base import Convention
 from relmgr.model.databases import DatabaseFact
 from relmgr.model.pins import PinChange
 from relmgr.model.ticket import (
+    DatabaseFacts,
     DatedDatabase,
     RebuildState,
     ScannedFile,
     SolverRows,
     TicketDatabase,
-    TicketFacts,
     TicketRows,
 )
 
@@ -22,7 +22,7 @@ _CONVENTIONS: tuple[Convention, ...] = ("memref-descriptor", "bare-pointer")
 NEEDS_WORK: tuple[RebuildState, ...] = ("stale", "suspected", "repacked", "unknown")
 
 
-def judge(database: DatedDatabase, facts: TicketFacts) -> TicketDatabase:
+def judge(database: DatedDatabase, facts: DatabaseFacts) -> TicketDatabase:
     """Return a database as a ticket shows it."""
     fact = database.fact
     scan, other = _scan_of(fact, facts.scans)
@@ -104,7 +104,7 @@ def _by_scan(scan: ScannedFile, convention: Convention, age: RebuildState) -> di
     }
 
 
-def _by_age(database: DatedDatabase, facts: TicketFacts) -> RebuildState:
+def _by_age(database: DatedDatabase, facts: DatabaseFacts) -> RebuildState:
     now, built = facts.convention, built_under(database, facts)
     if "unknown" in (now, built):
         return "unknown"
@@ -117,7 +117,7 @@ def _by_age(database: DatedDatabase, facts: TicketFacts) -> RebuildState:
     return "changed-since" if facts.moves else "fits"
 
 
-def built_under(database: DatedDatabase, facts: TicketFacts) -> Convention:
+def built_under(database: DatedDatabase, facts: DatabaseFacts) -> Convention:
     """Return the convention in force when a content appeared: that before the first move after it, else the present."""
     if database.later_moves is None:
         return "unknown"
@@ -125,7 +125,7 @@ def built_under(database: DatedDatabase, facts: TicketFacts) -> Convention:
     return after[0].abi.old_convention if after and after[0].abi else facts.convention
 
 
-def moves_after(database: DatedDatabase, facts: TicketFacts) -> list[PinChange]:
+def moves_after(database: DatedDatabase, facts: DatabaseFacts) -> list[PinChange]:
     """Return the moves that were made after a database's content appeared, oldest first."""
     return [move for move in facts.moves if move.commit in (database.later_moves or ())]
 

@@ -15,10 +15,12 @@ from relmgr.model.ticket import (
     MAX_LISTED,
     NO_CROSSING,
     Crossing,
+    DatabaseFacts,
     DatedDatabase,
     ExistingTicket,
     NotNeeded,
     PinAtNumber,
+    RebuildState,
     RegenerationTicket,
     TicketAction,
     TicketData,
@@ -30,6 +32,15 @@ from relmgr.model.ticket import (
     Tickets,
     TicketState,
 )
+
+NONE_BY_FIND_DB = "its find-db names no solver of the provider's"
+_UNSCANNED: dict[RebuildState, str] = {
+    "suspected": "not scanned, and older than the crossing",
+    "repacked": "not scanned, and packed from older files",
+    "changed-since": "not scanned, and changed since the crossing, which does not say rebuilt",
+    "fits": "not scanned, and of the pin's convention by its age alone",
+    "unknown": "not scanned",
+}
 
 
 def evaluate_tickets(facts: TicketFacts) -> Tickets:
@@ -74,25 +85,34 @@ def needed_archs(databases: Iterable[ShippedDatabase]) -> tuple[str, ...] | None
     return tuple(sorted({database.arch for database in holding if database.arch}))
 
 
-def shipped_databases(facts: TicketFacts) -> tuple[ShippedDatabase, ...]:
+def shipped_databases(facts: DatabaseFacts) -> tuple[ShippedDatabase, ...]:
     """Return the databases as the gate's facts: rows where a scan told them, and since when each content is there."""
-    found = []
-    for database in facts.databases:
-        shown = judge(database, facts)
-        scanned = shown.provider_rows is not None
-        # A row of unknown convention is not a stale one, and not a fresh one: the count is then not known.
-        told = scanned and (shown.stale or not (shown.unknown or shown.corrupt))
-        found.append(
-            ShippedDatabase(
-                path=shown.path,
-                arch=database.fact.arch,
-                provider_rows=shown.provider_rows,
-                stale_rows=shown.stale if told else None,
-                content_since=shown.since,
-                note=shown.note or ("" if scanned else f"{shown.state}, not scanned"),
-            )
-        )
-    return tuple(found)
+    return tuple(_shipped(database, judge(database, facts)) for database in facts.databases)
+
+
+def _shipped(database: DatedDatabase, shown: TicketDatabase) -> ShippedDatabase:
+    # A row of unknown convention is not a stale one, and not a fresh one: the count is then not known.
+    scanned = shown.provider_rows is not None
+    told = scanned and shown.stale is not None and (shown.stale or not (shown.unknown or shown.corrupt))
+    solvers = None if scanned else database.fact.solvers
+    notes = [shown.note]
+    if not scanned:
+        notes = [shown.note or _UNSCANNED[shown.state]]
+        if solvers is not None and not solvers.may_hold:
+            notes.append(solvers.why or NONE_BY_FIND_DB)
+    elif shown.provider_rows and shown.stale is None:
+        notes.append("scanned, and the convention at the pin is not known")
+    elif not told and shown.provider_rows:
+        notes.append(f"scanned: {shown.unknown} rows of unknown convention, {shown.corrupt} corrupt")
+    return ShippedDatabase(
+        path=shown.path,
+        arch=database.fact.arch,
+        provider_rows=shown.provider_rows,
+        stale_rows=shown.stale if told else None,
+        content_since=shown.since,
+        ruled_out=solvers is not None and solvers.may_hold is False,
+        note="; ".join(filter(None, notes)),
+    )
 
 
 def gate_tickets(

@@ -96,8 +96,9 @@ class AuditFinding(Noun):
     @property
     def label(self) -> str:
         """The kind in words for people: a scan that found nothing stale is good news."""
-        fresh = self.kind == "database-stale" and self.outcome is Outcome.PASSED
-        return "scanned, no stale row" if fresh else self.kind
+        if self.kind == "database-stale" and self.outcome is Outcome.PASSED:
+            return "scanned, no stale row"
+        return "unlikely by its find-db" if self.evidence.get("may_hold") is False else self.kind
 
 
 class Audit(Noun):

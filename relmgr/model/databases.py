@@ -8,6 +8,18 @@ from typing import Literal
 from relmgr.model.base import Convention, Noun
 
 
+class SolverEvidence(Noun):
+    """What the find-dbs beside a database say of its rows.
+
+    `may_hold` is False when every one of them was read and none names a solver that launches the provider's kernels,
+    True when one does, and None when that could not be told: then `why` says what was not read.
+    """
+
+    may_hold: bool | None
+    files: tuple[str, ...] = ()
+    why: str = ""
+
+
 class Introduction(Noun):
     """The first commit of a history in which a content appeared; `repacked_from` are files that it replaced at once."""
 
@@ -23,6 +35,7 @@ class DatabaseFact(Noun):
 
     `size` is in bytes, None when unknown. `introduced` is None when it was not looked for; `after_crossing` tells
     whether that was after the last crossing of the history, `built_under` the convention in force then.
+    `solvers` is None when no find-db was looked for.
     """
 
     path: str
@@ -35,6 +48,7 @@ class DatabaseFact(Noun):
     introduced: Introduction | None = None
     after_crossing: bool | None = None
     built_under: Convention | None = None
+    solvers: SolverEvidence | None = None
 
 
 Introduction.model_rebuild()

@@ -158,10 +158,11 @@ class Ticket(Noun):
 
 
 class ShippedDatabase(Noun):
-    """One shipped kernel database as the subject's base has it.
+    """One shipped kernel database as the subject leaves it.
 
     `provider_rows` counts rows of the provider's kernels (None: not scanned, it may hold some); `stale_rows` those of
-    another convention than the pin's. `content_since` is the first day this content appeared.
+    another convention than the pin's. `content_since` is the first day this content appeared. `ruled_out`: not scanned,
+    and the find-dbs beside it name no solver of the provider's.
     """
 
     path: str
@@ -169,23 +170,25 @@ class ShippedDatabase(Noun):
     provider_rows: int | None
     stale_rows: int | None
     content_since: date | None = None
+    ruled_out: bool = False
     note: str = ""
 
     @property
     def may_hold(self) -> bool:
-        """Tell whether rows of the provider's kernels cannot be ruled out."""
-        return self.provider_rows is None or self.provider_rows > 0
+        """Tell whether rows of the provider's kernels cannot be ruled out; what a scan counted decides."""
+        return not self.ruled_out if self.provider_rows is None else self.provider_rows > 0
 
 
 class ConsumerPin(Noun):
-    """What one consumer of a provider pins on the branch of a release."""
+    """What one consumer of a provider pins on the branch of a release; `note` says why its pin is not known."""
 
     consumer: str
     provider: str
-    ref: str
+    ref: str | None
     commit: str | None
     number: int | None
     convention: Convention
+    note: str = ""
 
 
 class ChangelogFact(Noun):

@@ -61,6 +61,9 @@ class Repository(Noun):
     changelog: str = Field(default="CHANGELOG.md", description="path of the change log, from `root`")
     databases: tuple[str, ...] = Field(default=(), description="globs of shipped kernel databases")
     database_folders: tuple[str, ...] = Field(default=(), description="folders in which such files may lie")
+    find_dbs: tuple[str, ...] = Field(
+        default=(), description="globs of the find-dbs that tell which solvers' kernels those databases can hold"
+    )
     rebuild: Rebuild | None = Field(default=None, description="how its kernel databases are rebuilt")
 
     def names(self) -> tuple[str, ...]:
@@ -117,6 +120,9 @@ class Generator(Noun):
     """
 
     options: str
+    command: tuple[str, ...] = Field(
+        default=(), description="program that generates instead of a library; {options} and {out} are filled in"
+    )
     arch: str = Field(default="{target}", description="the target's spelling")
     operations: dict[str, str]
     kernel_names: dict[str, str]

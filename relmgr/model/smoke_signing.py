@@ -13,6 +13,7 @@ from relmgr.model.smoke_report import SmokeReport
 
 HMAC_PREFIX = "hmac-sha256:"
 SSH_PREFIX = "-----BEGIN SSH SIGNATURE-----"
+MIN_SECRET_BYTES = 16
 # What an SSH signature is for: one made for another purpose with the same key does not hold here.
 SSH_NAMESPACE = "relmgr-smoke"
 

@@ -120,11 +120,27 @@ class ExistingTicket(Noun):
     data: TicketData | None = None
 
 
-class TicketFacts(Noun):
+class DatabaseFacts(Noun):
+    """The databases of one commit, the pin's number there, the moves behind it, and scans.
+
+    `moves` changed the convention, or may have, oldest first, all within that commit.
+    """
+
+    abi: AbiVersion | None
+    moves: tuple[PinChange, ...] = ()
+    databases: tuple[DatedDatabase, ...]
+    scans: tuple[ScannedFile, ...] = ()
+
+    @property
+    def convention(self) -> Convention:
+        """How kernels take their arguments under the pin."""
+        return self.abi.convention if self.abi else "unknown"
+
+
+class TicketFacts(DatabaseFacts):
     """Everything that tickets are made of, frozen. `existing` is None when no list of tickets was read.
 
-    `moves` changed the convention, or may have, oldest first, all within `commit`. `previous_cut` is the day the train
-    before was cut, None when that is not known. `values` fills words of the recipe.
+    `previous_cut` is the day the train before was cut, None when that is not known. `values` fills words of the recipe.
     """
 
     consumer: str
@@ -136,20 +152,11 @@ class TicketFacts(Noun):
     ref: str
     commit: str
     pin: str | None
-    abi: AbiVersion | None
-    moves: tuple[PinChange, ...]
-    databases: tuple[DatedDatabase, ...]
-    scans: tuple[ScannedFile, ...] = ()
     existing: tuple[ExistingTicket, ...] | None = None
     rebuild: Rebuild | None = None
     values: dict[str, str] = Field(default={})
     owners: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
-
-    @property
-    def convention(self) -> Convention:
-        """How kernels take their arguments under the present pin."""
-        return self.abi.convention if self.abi else "unknown"
 
 
 # -- the ticket -----------------------------------------------------------------------------------------------------

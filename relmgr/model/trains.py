@@ -118,6 +118,7 @@ class Train(Noun):
     first_tag: FirstTag | None = None
     withdrawn: str = Field(default="", description="why the train ends without a release")
     abi: dict[str, int] = Field(default={}, description="contract name to the number this train ships")
+    supported: bool | None = Field(default=None, description="still in support; none: the calendar does not say")
     regeneration: Regeneration | None = None
     owners: tuple[str, ...] = Field(default=(), description="who grants exceptions")
 
@@ -190,7 +191,7 @@ class Train(Noun):
         return tuple(int(number) for number in re.findall(r"\d+", tag)[:2]) == self.order
 
 
-_DEFAULTS = ("base_branch", "zone", "regeneration", "owners")
+_DEFAULTS = ("base_branch", "zone", "regeneration", "owners", "supported")
 
 
 class TrainDefaults(Noun):
@@ -200,6 +201,7 @@ class TrainDefaults(Noun):
     zone: Zone | None = None
     regeneration: Regeneration | None = None
     owners: tuple[str, ...] | None = None
+    supported: bool | None = None
 
 
 class Calendar(Noun):
@@ -256,6 +258,17 @@ def next_train_to_cut(trains: Iterable[Train], base_branch: str, at: datetime) -
 def train_of_branch(trains: Iterable[Train], name: str, repository: Repository, branch: str) -> Train | None:
     """Return the train that `branch` of the repository configured as `name` belongs to."""
     return next((train for train in trains if train.names_branch(name, repository, branch)), None)
+
+
+def supported_numbers(trains: Iterable[Train] | None, contract: str) -> tuple[int, ...] | None:
+    """Return the numbers of a contract that the trains still in support ship.
+
+    None when that is not told: a train that does not say, or one in support without a number, may ship any.
+    """
+    left = [train for train in trains or () if not train.withdrawn and train.supported is not False]
+    if not left or any(train.supported is None or contract not in train.abi for train in left):
+        return None
+    return tuple(sorted({train.abi[contract] for train in left}))
 
 
 def last_safe_day(train: Train, rows: int | None = None) -> date | None:

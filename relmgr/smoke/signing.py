@@ -7,10 +7,9 @@ from pathlib import Path
 
 from relmgr.errors import SourceError, UserError
 from relmgr.model.smoke_report import SmokeReport
-from relmgr.model.smoke_signing import SSH_NAMESPACE, SSH_PREFIX, hmac_signature, signed_bytes
+from relmgr.model.smoke_signing import MIN_SECRET_BYTES, SSH_NAMESPACE, SSH_PREFIX, hmac_signature, signed_bytes
 
 _SECONDS = 30
-MIN_SECRET_BYTES = 16
 
 
 def sign_with_secret(report: SmokeReport, secret: str) -> SmokeReport:

@@ -54,10 +54,13 @@ class DatabaseFiles:
 
     def at(self, ref: str) -> list[DatabaseFact]:
         """Return every database file at `ref`, by path, without its introduction."""
+        return self.facts(self.blobs(ref))
+
+    def blobs(self, ref: str) -> list[tuple[str, str]]:
+        """Return (path, blob) of every database file at `ref`, by path."""
         folders = [f"{self._repository.root}/{folder}".strip("/") for folder in self._repository.database_folders]
         entries = [entry for folder in (folders or [""]) for entry in self._clone.list_tree(ref, folder)]
-        found = [(entry.path, entry.oid) for entry in entries if self.is_database(entry.path)]
-        return self.facts(sorted(found))
+        return sorted((entry.path, entry.oid) for entry in entries if self.is_database(entry.path))
 
     def facts(self, files: Iterable[tuple[str, str]]) -> list[DatabaseFact]:
         """Return the facts of (path, blob) pairs, in order."""

@@ -12,15 +12,23 @@ from relmgr.model.pins import PinChange, PinState
 from relmgr.model.project import PinConfig, Project
 from relmgr.sources.ancestry import read_ancestry
 from relmgr.sources.databases import DatabaseFiles, DatabaseHistory
+from relmgr.sources.find_dbs import FindDbs
 from relmgr.sources.git import Clone
 from relmgr.sources.pins import Scope, pin_history, pin_states, release_tags
 from relmgr.sources.provider import AbiReader
 
 
-def read_releases(clone: Clone, project: Project, pin: PinConfig, abi: AbiReader) -> tuple[ReleaseFacts, ...]:
-    """Return the facts of every release tag, in version order."""
+def read_releases(
+    clone: Clone, project: Project, pin: PinConfig, abi: AbiReader, *, find_dbs: bool = False
+) -> tuple[ReleaseFacts, ...]:
+    """Return the facts of every release tag, in version order.
+
+    With `find_dbs`, databases of releases after a crossing also carry what their find-dbs say of the solvers.
+    """
     tags = release_tags(clone, project.repositories[pin.consumer])
+    contract = project.contract(pin) if find_dbs else None
     reader = _ReleaseReader(clone, project, pin, abi, [commit for _, commit in tags])
+    reader.find_dbs = FindDbs(clone, project.repositories[pin.consumer], contract.solvers) if contract else None
     return tuple(reader.at(tag, commit, clone.tags[tag].date) for tag, commit in tags)
 
 
@@ -42,6 +50,7 @@ class _ReleaseReader:
         self._files = DatabaseFiles(clone, project.repositories[pin.consumer])
         self._databases = DatabaseHistory(self._files, clone, starts, self._ancestry)
         self._states = dict(zip(starts, pin_states(clone, project, pin, starts), strict=True))
+        self.find_dbs: FindDbs | None = None
         self._known: dict[str, ReleaseFacts] = {}
         self._descendants: dict[str, set[bytes]] = {}
 
@@ -54,6 +63,11 @@ class _ReleaseReader:
     def _read(self, tag: str, commit: str, date: datetime) -> ReleaseFacts:
         within = self._ancestry.ancestors(commit)
         crossings = [(c, self._after(c)) for c in self._crossings if c.commit.encode() in within]
+        databases = tuple(
+            _dated(self._databases.introduced(fact, within), crossings) for fact in self._files.at(commit)
+        )
+        if crossings and self.find_dbs is not None:
+            databases = self.find_dbs.beside(commit, databases)
         return ReleaseFacts(
             tag=tag,
             commit=commit,
@@ -61,9 +75,7 @@ class _ReleaseReader:
             state=self._states[commit],
             abi=_number(self._abi, self._states[commit]),
             crossing=crossings[-1][0] if crossings else None,
-            databases=tuple(
-                _dated(self._databases.introduced(fact, within), crossings) for fact in self._files.at(commit)
-            ),
+            databases=databases,
         )
 
     def _after(self, crossing: PinChange) -> set[bytes]:

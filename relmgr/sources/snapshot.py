@@ -13,14 +13,13 @@ from typing import Any
 
 from relmgr.errors import RelmgrError
 from relmgr.model.abi_diff import compare_headers
-from relmgr.model.facts import ChangelogFact, GuardAt, GuardFact, PinMove, ShippedDatabase, Surface
+from relmgr.model.facts import ChangelogFact, GuardAt, GuardFact, PinMove, Surface
 from relmgr.model.project import Contract, PinConfig, Project, Repository
 from relmgr.model.snapshot import Role, Snapshot
-from relmgr.model.trains import Calendar, next_train_to_cut, train_of_branch
+from relmgr.model.trains import Calendar, next_train_to_cut, supported_numbers, train_of_branch
 from relmgr.sources.change import Change, added_lines, changed_files, commit_before
 from relmgr.sources.change_pins import ChangedPins
 from relmgr.sources.change_rules import PolicyReader, read_policy_edits, read_waivers
-from relmgr.sources.databases import DatabaseFiles
 from relmgr.sources.git import Clone
 from relmgr.sources.guards import GuardAnalysis, find_guards, glob_pattern, read_guard_sources
 from relmgr.sources.headers import read_header
@@ -75,7 +74,6 @@ def take_snapshot(
     _read_rules(taking, read_policy)
     _read_pins(taking)
     _read_surfaces(taking)
-    _read_databases(taking)
     repository = taking.repository
     final = change.merged_at is not None
     return Snapshot(
@@ -216,7 +214,7 @@ def _guard_fact(taking: Taking, pin: PinConfig, contract: Contract, pins: Change
         macro=contract.macro,
         pinned=before.number if before else None,
         numbers=numbers,
-        supported=None,
+        supported=supported_numbers(taking.facts.get("trains"), pin.contract or ""),
         before=_guards_at(taking, taking.change.parent, contract, numbers) if touched else new,
         after=new,
     )
@@ -266,25 +264,6 @@ def _surface(taking: Taking, pin: PinConfig, contract: Contract) -> Surface:
         kernel_structs=contract.kernel_structs,
     )
     return Surface(contract=pin.contract or "", diff=diff)
-
-
-def _read_databases(taking: Taking) -> None:
-    """List the shipped databases beside the change; their rows are not scanned here, so each may hold any."""
-    if not taking.repository.databases:
-        taking.read("databases", ())
-        return
-    try:
-        found = DatabaseFiles(taking.clone, taking.repository).at(taking.change.parent)
-    except RelmgrError as error:
-        taking.gaps["databases"] = _said(error)
-        return
-    taking.read(
-        "databases",
-        tuple(
-            ShippedDatabase(path=d.path, arch=d.arch, provider_rows=None, stale_rows=None, note="rows not scanned")
-            for d in found
-        ),
-    )
 
 
 def _said(error: RelmgrError) -> str:

@@ -9,7 +9,7 @@ from relmgr.model.abi import AbiVersion
 from relmgr.model.databases import DatabaseFact
 from relmgr.model.pins import PinChange
 from relmgr.model.project import PinConfig, Project
-from relmgr.model.ticket import DatedDatabase
+from relmgr.model.ticket import DatabaseFacts, DatedDatabase
 from relmgr.sources.ancestry import read_ancestry
 from relmgr.sources.databases import DatabaseFiles, DatabaseHistory
 from relmgr.sources.git import Clone
@@ -42,6 +42,16 @@ def read_rebuild_facts(clone: Clone, project: Project, pin: PinConfig, abi: AbiR
     number = abi.at(live.repository, live.ref, live.ref if live.ref_kind == "sha" else None) if live else None
     gaps = (*state.gaps, *(f"{gap.commit[:12]} {gap.path}: {gap.reason}" for gap in history.gaps))
     return RebuildFacts(live.ref if live else None, number, moves, _databases(clone, project, pin, commit, moves), gaps)
+
+
+def read_listed_databases(clone: Clone, project: Project, pin: PinConfig, abi: AbiReader, commit: str) -> DatabaseFacts:
+    """Return the databases of `commit` and the number at its pin, without ages: those take the whole history."""
+    live = pin_state(clone, project, pin, commit).pin
+    files = DatabaseFiles(clone, project.repositories[pin.consumer])
+    return DatabaseFacts(
+        abi=abi.at(live.repository, live.ref, live.ref if live.ref_kind == "sha" else None) if live else None,
+        databases=tuple(DatedDatabase(fact=fact, later_moves=None) for fact in files.at(commit)),
+    )
 
 
 def _may_cross(change: PinChange) -> bool:

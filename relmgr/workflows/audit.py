@@ -57,7 +57,7 @@ def read_audit_facts(
         elsewhere=elsewhere,
         api_changes=tuple(read_api_changes(abi, contract, main.changes)) if contract else (),
         head=pin_state(clone, project, pin, ref),
-        releases=read_releases(clone, project, pin, abi),
+        releases=read_releases(clone, project, pin, abi, find_dbs=True),
         scans=_scans(project, pin, databases),
         order=order_facts(project, read_pulls(pulls)) if pulls else (),
         gaps=tuple(gaps),

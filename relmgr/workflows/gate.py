@@ -22,6 +22,7 @@ from relmgr.sources.change import find_change
 from relmgr.sources.git import Clone
 from relmgr.sources.recorded import read_recorded
 from relmgr.sources.snapshot import take_snapshot
+from relmgr.workflows.gate_databases import with_databases
 from relmgr.workflows.gate_order import with_order
 
 _SUBJECT = re.compile(r"^(?P<slug>[\w.-]+/[\w.-]+)#(?P<number>\d{1,9})$")
@@ -54,6 +55,7 @@ def snapshot_of(
         calendar_gap=calendars.gap,
         read_policy=_policy_problem,
     )
+    snapshot = with_databases(project, snapshot, clone)
     this = PullRequestRef(repository=project.repositories[name].slug, number=number)
     return with_order(project, snapshot, parse_declarations(change.body, project, this), clone)
 

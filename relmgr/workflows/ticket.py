@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from relmgr.errors import UserError
 from relmgr.gate.tickets import evaluate_tickets
+from relmgr.model.base import Convention
 from relmgr.model.project import PinConfig, Project
-from relmgr.model.ticket import TicketFacts, Tickets
+from relmgr.model.ticket import ScannedFile, TicketFacts, Tickets
 from relmgr.model.trains import Calendar, Train, next_train_to_cut
 from relmgr.render.ticket import write_tickets
 from relmgr.sources.db_files import find_databases
@@ -55,12 +56,7 @@ def read_ticket_facts(
     commit = commit_at(clone, ref, at)
     found = read_rebuild_facts(clone, project, pin, AbiReader(project, pin), commit)
     existing, gaps = read_existing(given.existing) if given.existing else (None, ())
-    contract = project.contract(pin)
     convention = found.abi.convention if found.abi else "unknown"
-    scans = [one for file in given.scans for one in read_scan(file, convention)]
-    if given.databases:
-        rules = ScanRules(contract.kernel_symbol, contract.solvers, convention) if contract else ScanRules(None)
-        scans += scan_databases(find_databases(given.databases, frozenset({"kdb"})), rules)
     return TicketFacts(
         consumer=consumer.slug,
         provider=project.repositories[pin.provider].slug,
@@ -74,13 +70,25 @@ def read_ticket_facts(
         abi=found.abi,
         moves=found.moves,
         databases=found.databases,
-        scans=tuple(scans),
+        scans=read_scans(project, pin, convention, given.scans, given.databases),
         existing=existing,
         rebuild=consumer.rebuild,
         values=check_values(given.fill, consumer.rebuild.fill if consumer.rebuild else ()),
         owners=train.owners or project.owners,
         gaps=(*found.gaps, *gaps),
     )
+
+
+def read_scans(
+    project: Project, pin: PinConfig, convention: Convention, scans: Sequence[Path], databases: Sequence[str]
+) -> tuple[ScannedFile, ...]:
+    """Return what scans tell, given as documents, and as databases to scan now, under `convention`."""
+    found = [one for file in scans for one in read_scan(file, convention)]
+    if databases:
+        contract = project.contract(pin)
+        rules = ScanRules(contract.kernel_symbol, contract.solvers, convention) if contract else ScanRules(None)
+        found += scan_databases(find_databases(databases, frozenset({"kdb"})), rules)
+    return tuple(found)
 
 
 def ticket_files(document: Tickets) -> dict[str, str]:

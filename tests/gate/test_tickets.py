@@ -500,10 +500,10 @@ def test_shipped_databases_say_only_what_a_scan_told() -> None:
     facts = ticket_facts(OLD, bad, odd, NEW, scans=(scan(bad, descriptor=2), scan(odd, bare=1, unknown=1)))
     found = [(d.arch, d.provider_rows, d.stale_rows, d.note) for d in shipped_databases(facts)]
     assert found == [
-        ("gfx908", None, None, "suspected, not scanned"),
+        ("gfx908", None, None, "not scanned, and older than the crossing"),
         ("gfx90a", 2, 2, ""),
-        ("gfx942", 2, None, ""),
-        ("gfx908", None, None, "changed-since, not scanned"),
+        ("gfx942", 2, None, "scanned: 1 rows of unknown convention, 0 corrupt"),
+        ("gfx908", None, None, "not scanned, and changed since the crossing, which does not say rebuilt"),
     ]
 
 

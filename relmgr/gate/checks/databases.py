@@ -72,21 +72,33 @@ class DatabaseSeen(Noun):
 
 
 class FreshEvidence(Noun):
-    """Databases with stale rows, and those not scanned."""
+    """Databases with stale rows, those not scanned, and those not scanned that their find-dbs rule out."""
 
     checked: int
     stale: tuple[DatabaseSeen, ...]
     unscanned: tuple[DatabaseSeen, ...]
+    ruled_out: tuple[str, ...] = ()
+    note: str = ""
 
 
 @check("databases-fresh-at-release")
 def databases_fresh_at_release(snapshot: Snapshot, params: NoParams) -> Result[FreshEvidence]:
-    """No shipped database holds a row of another convention; one that was not scanned is not fresh, it is unknown."""
+    """No shipped database holds a row of another convention; one that was not scanned is not fresh, it is unknown.
+
+    Unless its find-dbs name no solver of the provider's: then it holds none of those kernels, and the verdict says so.
+    """
+    ruled_out = tuple(one.path for one in snapshot.databases or () if one.ruled_out and not one.may_hold)
     holding = [database for database in snapshot.databases or () if database.may_hold]
     seen = [DatabaseSeen(path=d.path, arch=d.arch, stale_rows=d.stale_rows, note=d.note) for d in holding]
     stale = tuple(one for one in seen if one.stale_rows)
     unscanned = tuple(one for one in seen if one.stale_rows is None)
-    evidence = FreshEvidence(checked=len(snapshot.databases or ()), stale=stale, unscanned=unscanned)
+    evidence = FreshEvidence(
+        checked=len(snapshot.databases or ()),
+        stale=stale,
+        unscanned=unscanned,
+        ruled_out=ruled_out,
+        note=f"by their find-dbs alone, not scanned: {', '.join(ruled_out)}" if ruled_out else "",
+    )
     if stale:
         return Result(Outcome.FAILED, evidence)
     if unscanned:

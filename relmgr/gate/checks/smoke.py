@@ -19,7 +19,10 @@ class SmokeParams(Noun):
 
 
 class ArchSeen(Noun):
-    """What is known of one arch under one pin. `packing_checked` counts reports that prove packing and nothing more."""
+    """What is known of one arch under one pin. `packing_checked` counts reports that prove packing and nothing more.
+
+    `unsigned` says of each report that would prove it why its signature does not count.
+    """
 
     pin: str
     ref: str
@@ -27,6 +30,7 @@ class ArchSeen(Noun):
     arch: str
     standing: Literal["green", "red", "missing", "unsigned"]
     packing_checked: int
+    unsigned: tuple[str, ...] = ()
 
 
 class SmokeEvidence(Noun):
@@ -60,7 +64,11 @@ def smoke_green(snapshot: Snapshot, params: SmokeParams) -> Result[SmokeEvidence
     )
     if archs is None:
         return Result(Outcome.UNKNOWN, evidence, ("databases: which archs are concerned (or set `archs`)",))
-    unread = tuple(f"smoke: a report of {one.arch} whose signature holds" for one in seen if one.standing == "unsigned")
+    unread = tuple(
+        f"smoke: a report of {one.arch} whose signature holds ({'; '.join(one.unsigned)})"
+        for one in seen
+        if one.standing == "unsigned"
+    )
     outcome = worst(_OUTCOMES[one.standing] for one in seen)
     return Result(outcome, evidence, unread if outcome is Outcome.UNKNOWN else ())
 
@@ -68,8 +76,8 @@ def smoke_green(snapshot: Snapshot, params: SmokeParams) -> Result[SmokeEvidence
 def _arch(snapshot: Snapshot, move: PinMove, arch: str) -> ArchSeen:
     assert move.new is not None
     number = move.abi.new if move.abi else None
-    about = [one for one in snapshot.smoke or () if one.report.arch == arch and _is_about(one, move, number, snapshot)]
-    proving = [one for one in about if _ran_on_device(one)]
+    about = [one for one in snapshot.smoke or () if _is_about(one, move, number, snapshot)]
+    proving = [one for one in about if one.report.arch == arch and _ran_on_device(one)]
     signed = [one for one in proving if one.signed]
     standing: Literal["green", "red", "missing", "unsigned"] = "missing"
     if signed:
@@ -82,13 +90,27 @@ def _arch(snapshot: Snapshot, move: PinMove, arch: str) -> ArchSeen:
         number=number,
         arch=arch,
         standing=standing,
-        packing_checked=len(about) - len(proving),
+        packing_checked=sum(
+            one.signed is True and one.report.verdict == "passed" for one in about if one not in proving
+        ),
+        unsigned=tuple(_why_unsigned(one) for one in proving) if standing == "unsigned" else (),
     )
+
+
+def _why_unsigned(one: SignedReport) -> str:
+    name = one.source.replace("\\", "/").rpartition("/")[2] or "the report"
+    if one.signed is False:
+        return f"{name}: its signature does not hold"
+    if one.report.signature:
+        return f"{name}: signed, and no secret or allowed signers to check it by"
+    return f"{name}: not signed"
 
 
 def _is_about(one: SignedReport, move: PinMove, number: int | None, snapshot: Snapshot) -> bool:
     """Tell whether a report is bound to this pin, this number and this head; a report for less proves nothing here."""
     assert move.new is not None
+    if snapshot.head is None:
+        return False
     pins = {move.new.ref, move.new.resolved}
     return one.report.pin in pins and one.report.abi == number and one.report.head == snapshot.head
 
