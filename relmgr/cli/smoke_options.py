@@ -49,7 +49,7 @@ def library_options(command: F) -> F:
     for option in reversed(
         (
             click.option("--miir-lib", type=file, help="Take kernels that this library of the provider generates."),
-            click.option("--miir-header", type=file, help="With --miir-lib: the header that is installed with it."),
+            click.option("--miir-header", type=file, help="The header installed with it, or with its generator."),
             click.option(
                 "--miir-link", multiple=True, metavar="ARG", help="For a static archive: as -lz, for its link."
             ),
@@ -61,9 +61,9 @@ def library_options(command: F) -> F:
 
 def the_library(file: Path | None, header: Path | None, link_with: tuple[str, ...]) -> Library | None:
     """Return the provider's library that is to generate the kernels, or None."""
-    if file is None:
-        return None
     if header is None:
+        if file is None:
+            return None
         raise UserError("--miir-lib needs --miir-header", next_step="give the Miir.h that is installed with it")
     from relmgr.workflows.smoke_provider import Library
 

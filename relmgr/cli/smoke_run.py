@@ -122,6 +122,8 @@ def run(
         given = _given(code_object, kernel, problem, kdb, row, blocks, block)
         library = the_library(miir_lib, miir_header, miir_link)
         if library is not None:
+            if library.file is None:
+                raise UserError("--miir-header needs --miir-lib here", next_step="a generator: `relmgr smoke plan`")
             from relmgr.smoke.run import Manner
             from relmgr.workflows.smoke_provider import run_provider
 

@@ -92,6 +92,34 @@ def generate_all(library: Path, requests: Sequence[Asked], declared: Sequence[st
             yield _generate(library, asked, declared, Path(folder) / str(number))
 
 
+def generate_by_command(command: Sequence[str], requests: Sequence[Asked]) -> Iterator[Answer]:
+    """Yield what a program makes of each request; it tells no count and no launch size, so nothing can be launched.
+
+    `{options}` alone stands for the words of the option string, `{out}` for the file that it has to write.
+    """
+    with tempfile.TemporaryDirectory(prefix="relmgr-generate-") as folder:
+        for number, asked in enumerate(requests):
+            to = Path(folder) / str(number)
+            words: list[str] = []
+            for word in command:
+                words += asked.options.split() if word == "{options}" else [word.replace("{out}", str(to))]
+            yield _generate_by_command(words, asked, to)
+
+
+def _generate_by_command(words: list[str], asked: Asked, to: Path) -> Answer:
+    try:
+        run = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=GENERATE_SECONDS)
+    except OSError as error:
+        return Answer(asked=asked, error=f"{words[0]} cannot be run: {error.strerror}")
+    except subprocess.TimeoutExpired:
+        return Answer(asked=asked, error=f"no answer within {GENERATE_SECONDS:g} s")
+    if run.returncode:
+        return Answer(asked=asked, error=_how_it_ended(run))
+    if not to.is_file():
+        return Answer(asked=asked, error="the generator wrote no file")
+    return Answer(asked=asked, module=to.read_bytes())
+
+
 def _generate(library: Path, asked: Asked, declared: Sequence[str], to: Path) -> Answer:
     job = {"library": str(library), "options": asked.options, "declared": list(declared), "to": str(to)}
     command = [sys.executable, "-m", "relmgr.smoke.miir_child"]
@@ -117,8 +145,8 @@ def _how_it_ended(run: subprocess.CompletedProcess[bytes]) -> str:
     words = run.stderr.decode(errors="replace").strip().splitlines()
     last = f": {words[-1][-300:]}" if words else ""
     if run.returncode < 0:
-        return f"the library ended its process by signal {signal.Signals(-run.returncode).name}{last}"
-    return f"the library ended its process with exit code {run.returncode}{last}"
+        return f"the generator ended by signal {signal.Signals(-run.returncode).name}{last}"
+    return f"the generator ended with exit code {run.returncode}{last}"
 
 
 def shared_library(file: Path, link_with: Sequence[str], folder: Path) -> Path:

@@ -18,7 +18,7 @@ from relmgr.smoke.build import describe
 from relmgr.smoke.choose import packing_for
 from relmgr.smoke.given import given_subjects
 from relmgr.smoke.kernels.problem import DEFAULT, Problem
-from relmgr.smoke.miir import Answer, Asked, ask_for, generate_all, shared_library
+from relmgr.smoke.miir import Answer, Asked, ask_for, generate_all, generate_by_command, shared_library
 from relmgr.smoke.plan import Selection, representatives
 from relmgr.smoke.report import Binding, make_report
 from relmgr.smoke.run import Manner, Subject, run_subjects
@@ -30,9 +30,12 @@ MAX_HEADER_BYTES = 4 << 20
 
 
 class Library(Noun):
-    """The provider's built library, the header that is installed with it, and what a link of an archive needs."""
+    """The provider's built library, the header that is installed with it, and what a link of an archive needs.
 
-    file: Path
+    Without a `file` the contract's generator command is run in its stead.
+    """
+
+    file: Path | None
     header: Path
     link_with: tuple[str, ...] = ()
 
@@ -90,16 +93,21 @@ def generate(
         if dtype != "i8" or direction == "fwd"
         for layout in selection.layouts
     ]
+    requests = [ask_for(generator, problem, arch) for problem in problems]
+    if library.file is None:
+        if not generator.command:
+            raise UserError("the contract's `generator` has no `command`", next_step="give --miir-lib, or declare one")
+        return tuple(generate_by_command(generator.command, requests))
     with tempfile.TemporaryDirectory(prefix="relmgr-miir-") as folder:
         opened = shared_library(library.file, library.link_with, Path(folder))
-        return tuple(generate_all(opened, [ask_for(generator, problem, arch) for problem in problems], declared))
+        return tuple(generate_all(opened, requests, declared))
 
 
 def check_provider(library: Library, number: int, promised: Convention, answers: Sequence[Answer]) -> ProviderCheck:
     """Return whether library and header belong together, by what the library exports and emits."""
     missing = sorted({name for answer in answers for name in answer.missing})
     return ProviderCheck(
-        library=str(library.file),
+        library=str(library.file or "the generator command"),
         header=str(library.header),
         number=number,
         convention=promised,

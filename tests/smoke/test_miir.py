@@ -101,7 +101,7 @@ def test_a_library_that_ends_its_process(tmp_path: Path) -> None:
     environment = lay_out(tmp_path, "bare")
     done = run(build_miir_double(tmp_path, "-DABORTS"), header(tmp_path, headers.VERSION_6), environment)
     assert done.returncode == 1
-    assert "the library ended its process by signal SIGABRT: LLVM ERROR: out of ideas" in done.stdout
+    assert "the generator ended by signal SIGABRT: LLVM ERROR: out of ideas" in done.stdout
 
 
 def test_a_kernel_that_the_library_cannot_build(tmp_path: Path) -> None:
@@ -184,3 +184,45 @@ def test_kernels_are_asked_for_as_the_consumer_does() -> None:
     eight = ask_for(generator, Problem(DEFAULT, "fwd", "i8", "NHWC", 3), "gfx908")
     for words in ("--fil_type int8", "--out_type int32", "--in_layout NHWGC", "--arch amdgcn-amd-amdhsa:gfx908 "):
         assert words in eight.options
+
+
+GENERATOR = """#!/bin/sh
+# Finds `--kernel_name NAME` among its arguments and copies what was laid out for it.
+while [ "$#" -gt 0 ]; do
+  case "$1" in --kernel_name) name="$2";; -o) out="$2";; esac
+  shift
+done
+[ -f "$RELMGR_MIIR_DOUBLE/$name.bin" ] || { echo "cannot generate $name" >&2; exit 9; }
+cp "$RELMGR_MIIR_DOUBLE/$name.bin" "$out"
+"""
+
+
+def test_a_generator_program_in_the_librarys_stead(tmp_path: Path) -> None:
+    """It tells no launch size: its kernels are checked against the header, and not launched."""
+    environment = lay_out(tmp_path, "expanded", (FWD, WRW))
+    program = tmp_path / "generate"
+    program.write_text(GENERATOR)
+    program.chmod(0o755)
+    shipped = Path(__file__).parents[2] / "policies/projects/miopen-rocmlir.toml"
+    told = shipped.read_text().replace('"../ledgers', f'"{shipped.parent.parent}/ledgers')
+    command = f'command = ["{program}", "{{options}}", "-o", "{{out}}"]'
+    (tmp_path / "project.toml").write_text(
+        told.replace("[contracts.miir.generator]", f"[contracts.miir.generator]\n{command}")
+    )
+    for text, belongs in ((headers.VERSION_5A, True), (headers.VERSION_6, False)):
+        arguments = ["--build", "--arch", "gfx90a", *SOME, "--miir-header", header(tmp_path, text), "--format", "json"]
+        for direction, ends in (("fwd", 0 if belongs else 1), ("bwd-data", 1)):
+            more = ["--direction", direction, "--project", tmp_path / "project.toml"]
+            done = relmgr("plan", *arguments, *more, environment=environment)
+            assert done.returncode == ends, done.stderr
+    assert (
+        json.loads(done.stdout)["emitted"][0]["error"] == f"the generator ended with exit code 9: cannot generate {BWD}"
+    )
+
+
+def test_without_library_and_generator(tmp_path: Path) -> None:
+    files = ["--miir-header", header(tmp_path, headers.VERSION_6)]
+    done = relmgr("plan", "--arch", "gfx90a", *files)
+    assert (done.returncode, "`generator` has no `command`" in done.stderr) == (2, True)
+    done = relmgr("run", "--backend", "cpu", *files)
+    assert (done.returncode, "--miir-header needs --miir-lib here" in done.stderr) == (2, True)
