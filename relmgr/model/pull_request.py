@@ -61,13 +61,27 @@ class PullRequestComment(Noun):
     url: str | None = None
 
 
+EditKind = Literal["base", "title", "body", "draft", "ready", "push"]
+
+
+class PullRequestEdit(Noun):
+    """What was changed after it was opened, and when: the base, the title, the description, draft or ready, the head.
+
+    Of the description only the last edit is known, of pushes only the forced ones; `by` is None where nobody is told.
+    """
+
+    kind: EditKind
+    at: AwareDatetime
+    by: str | None = None
+
+
 class PullRequest(Noun):
     """A pull request at one time.
 
     `state` "closed" means closed without a merge. `base` is the branch it goes to; `merged_into` the branch that holds
     its commit, where that was looked up (else `base` is what is known of a merged one). `mergeable` is None while the
-    forge has not worked it out. `labels`, `reviews`, `checks`, `files` and `comments` are None when they were not read;
-    an empty tuple means that there are none.
+    forge has not worked it out. `labels`, `reviews`, `checks`, `files`, `comments` and `edits` are None when they were
+    not read; an empty tuple means that there are none.
     """
 
     repository: Slug
@@ -92,6 +106,7 @@ class PullRequest(Noun):
     checks: tuple[PullRequestCheck, ...] | None = None
     files: tuple[PullRequestFile, ...] | None = None
     comments: tuple[PullRequestComment, ...] | None = None
+    edits: tuple[PullRequestEdit, ...] | None = None
 
     @property
     def ref(self) -> PullRequestRef:

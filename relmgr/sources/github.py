@@ -293,8 +293,9 @@ def open_github(forge: str = "github.com", environ: Mapping[str, str] | None = N
     env = os.environ if environ is None else environ
     credentials = read_credentials(env)
     api = env.get("GITHUB_API_URL") or (PUBLIC_API if forge == "github.com" else f"https://{forge}/api/v3")
-    folder = cache_folder() / "github"
-    return GitHub(credentials, api, cache=ResponseCache(folder, f"{api} {credentials.identity}"))
+    cache = ResponseCache(cache_folder() / "github", f"{api} {credentials.identity}")
+    cache.prune(Clock().now())
+    return GitHub(credentials, api, cache=cache)
 
 
 def _parse(text: str) -> Any:

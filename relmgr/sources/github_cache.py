@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+KEPT_DAYS = 30
 MAX_KEPT = 16 * 1024 * 1024
 
 
@@ -39,7 +41,10 @@ class ResponseCache:
             if file.stat().st_size > MAX_KEPT:
                 return None
             kept = json.loads(file.read_bytes())
-            return Kept(str(kept["etag"]), kept["next_page"], kept["data"]) if kept["url"] == url else None
+            if kept["url"] != url:
+                return None
+            os.utime(file)
+            return Kept(str(kept["etag"]), kept["next_page"], kept["data"])
         except (OSError, ValueError, RecursionError, KeyError, TypeError):
             return None
 
@@ -49,6 +54,14 @@ class ResponseCache:
         text = json.dumps(record, separators=(",", ":")).encode()
         if len(text) <= MAX_KEPT:
             write_whole(self._file(url), text)
+
+    def prune(self, now: float) -> None:
+        """Remove what nobody asked for in `KEPT_DAYS`; `now` in seconds since the epoch."""
+        with suppress(OSError), os.scandir(self._folder) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    if entry.stat().st_mtime < now - KEPT_DAYS * 86_400:
+                        Path(entry.path).unlink()
 
     def _file(self, url: str) -> Path:
         # Lengths first: two pairs that join to one text stay two keys.

@@ -12,6 +12,7 @@ from relmgr.model.pull_request import (
     PullRequest,
     PullRequestCheck,
     PullRequestComment,
+    PullRequestEdit,
     PullRequestFile,
     PullRequestRef,
     PullRequestReview,
@@ -43,6 +44,13 @@ _CHECK_STATUSES = {
     "PENDING": "pending",
 }
 _CHANGE_WORDS = {"DELETED": "removed"}
+_EDITS = {
+    "HeadRefForcePushedEvent": "push",
+    "BaseRefChangedEvent": "base",
+    "RenamedTitleEvent": "title",
+    "ConvertToDraftEvent": "draft",
+    "ReadyForReviewEvent": "ready",
+}
 _MERGEABLE = {"MERGEABLE": True, "CONFLICTING": False}
 
 
@@ -238,6 +246,7 @@ def pull_of(node: dict[str, Any], slug: str) -> PullRequest:
         reviews=tuple(_review(one) for one in node["reviews"]["nodes"]) if node["reviews"] else (),
         checks=_checks(head) if head else None,
         files=tuple(_file(one) for one in node["files"]["nodes"]) if node["files"] else None,
+        edits=_edits(node),
     )
 
 
@@ -246,9 +255,21 @@ def _last_push(node: dict[str, Any], head: dict[str, Any] | None) -> datetime | 
 
     A commit's own date is its author's clock; it is what is left for a plain push.
     """
-    forced = [item["createdAt"] for item in node["timelineItems"]["nodes"] if item.get("createdAt")]
+    items = node["timelineItems"]["nodes"]
+    forced = [item["createdAt"] for item in items if item["__typename"] == "HeadRefForcePushedEvent"]
     times = [_time(text) for text in (*forced, *([head["committedDate"]] if head else []))]
     return max(times, default=None)
+
+
+def _edits(node: dict[str, Any]) -> tuple[PullRequestEdit, ...]:
+    """Return what was changed after it was opened, oldest first."""
+    told = [(_EDITS[item["__typename"]], item["createdAt"], item["actor"]) for item in node["timelineItems"]["nodes"]]
+    if node["lastEditedAt"]:
+        told.append(("body", node["lastEditedAt"], node["editor"]))
+    found = [
+        PullRequestEdit.model_validate({"kind": k, "at": at, "by": login_of(by) if by else None}) for k, at, by in told
+    ]
+    return tuple(sorted(found, key=lambda edit: edit.at))
 
 
 def _review(node: dict[str, Any]) -> PullRequestReview:

@@ -6,6 +6,8 @@ from __future__ import annotations
 PULL = """
 fragment pull on PullRequest {
   id number title body state isDraft baseRefName headRefName headRefOid createdAt updatedAt mergedAt mergeable
+  lastEditedAt
+  editor { __typename login }
   repository { nameWithOwner }
   author { __typename login }
   mergeCommit { oid }
@@ -13,8 +15,18 @@ fragment pull on PullRequest {
   reviews(first: 100) { ...page_r nodes { author { __typename login } state submittedAt commit { oid } } }
   files(first: 100) { ...page_f nodes { path changeType } }
   commits(last: 1) { nodes { commit { ...head } } }
-  timelineItems(last: 1, itemTypes: [HEAD_REF_FORCE_PUSHED_EVENT]) {
-    nodes { __typename ... on HeadRefForcePushedEvent { createdAt } }
+  timelineItems(last: 50, itemTypes: [
+    HEAD_REF_FORCE_PUSHED_EVENT, BASE_REF_CHANGED_EVENT, RENAMED_TITLE_EVENT, CONVERT_TO_DRAFT_EVENT,
+    READY_FOR_REVIEW_EVENT
+  ]) {
+    nodes {
+      __typename
+      ... on HeadRefForcePushedEvent { createdAt actor { __typename login } }
+      ... on BaseRefChangedEvent { createdAt actor { __typename login } }
+      ... on RenamedTitleEvent { createdAt actor { __typename login } }
+      ... on ConvertToDraftEvent { createdAt actor { __typename login } }
+      ... on ReadyForReviewEvent { createdAt actor { __typename login } }
+    }
   }
 }
 fragment page_l on LabelConnection { pageInfo { hasNextPage endCursor } }

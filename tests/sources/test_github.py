@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -195,6 +196,18 @@ def test_a_torn_cache_file_is_no_answer(standin: StandIn, tmp_path: Path) -> Non
     for file in tmp_path.iterdir():
         file.write_bytes(file.read_bytes()[:-9])
     assert list(door(standin, cache=tmp_path).get_all(COMMENTS)) == []
+
+
+def test_what_nobody_asks_for_leaves_the_cache(standin: StandIn, tmp_path: Path) -> None:
+    list(door(standin, cache=tmp_path).get_all(COMMENTS))
+    door(standin, cache=tmp_path).get("/user")
+    cache, (first, *_) = ResponseCache(tmp_path, TOKEN), sorted(tmp_path.iterdir())
+    os.utime(first, (1_000_000, 1_000_000))
+    cache.prune(1_000_000 + 29 * 86_400)
+    assert first in list(tmp_path.iterdir())
+    cache.prune(1_000_000 + 31 * 86_400)
+    assert first not in list(tmp_path.iterdir())
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_a_renamed_repository_is_followed_with_all_its_pages(standin: StandIn) -> None:

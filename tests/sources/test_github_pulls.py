@@ -99,6 +99,25 @@ def test_one_pull_request_with_all_its_facts(standin: StandIn) -> None:
     ]
 
 
+def test_m8_what_was_edited_after_it_was_opened_is_told(standin: StandIn) -> None:
+    edits = [
+        ("BaseRefChangedEvent", "2030-02-02T10:00:00Z", "dev"),
+        ("ConvertToDraftEvent", "2030-02-04T10:00:00Z", None),
+        ("HeadRefForcePushedEvent", "2030-02-03T10:00:00Z", "helper[bot]"),
+    ]
+    standin.add_pull("acme/gadget", 7, edits=edits, edited_at="2030-02-05T10:00:00Z")
+    standin.add_pull("acme/gadget", 8)
+    edited, fresh = read_open_pulls(door(standin), ["acme/gadget"]).of("acme/gadget")
+    assert [(one.kind, one.at.day, one.by) for one in edited.edits or ()] == [
+        ("base", 2, "dev"),
+        ("push", 3, "helper[bot]"),
+        ("draft", 4, None),
+        ("body", 5, "dev"),
+    ]
+    assert edited.last_push_at == datetime(2030, 2, 3, 10, tzinfo=timezone.utc)
+    assert fresh.edits == ()
+
+
 def test_m11_all_pages_of_pulls_files_labels_reviews_and_checks_are_read(standin: StandIn) -> None:
     for number in range(1, 121):
         standin.add_pull("acme/gadget", number)

@@ -105,7 +105,8 @@ def graph_pull(repo: Repo, entry: dict[str, Any]) -> dict[str, Any]:
     }
     files = [{"path": path, "changeType": kind} for path, kind in entry.get("files", [("a.txt", "MODIFIED")])]
     pushed = entry.get("force_pushed")
-    pushes = [{"__typename": "HeadRefForcePushedEvent", "createdAt": pushed}] if pushed else []
+    edits = [*entry.get("edits", []), *([("HeadRefForcePushedEvent", pushed, None)] if pushed else [])]
+    timeline = [{"__typename": kind, "createdAt": at, "actor": actor(by)} for kind, at, by in edits]
     # GitHub answers null the first time, and works it out meanwhile.
     mergeable = entry.get("mergeable", ["MERGEABLE"])
     return {
@@ -122,6 +123,8 @@ def graph_pull(repo: Repo, entry: dict[str, Any]) -> dict[str, Any]:
         "createdAt": entry["at"],
         "updatedAt": entry["at"],
         "mergedAt": entry.get("merged_at"),
+        "lastEditedAt": entry.get("edited_at"),
+        "editor": actor("dev") if entry.get("edited_at") else None,
         "mergeable": mergeable.pop(0) if len(mergeable) > 1 else mergeable[0],
         "mergeCommit": {"oid": entry["merge_commit"]} if entry.get("merge_commit") else None,
         "repository": {"nameWithOwner": repo.slug},
@@ -130,5 +133,5 @@ def graph_pull(repo: Repo, entry: dict[str, Any]) -> dict[str, Any]:
         "reviews": connection(reviews),
         "files": connection(files),
         "commits": connection([{"commit": commit}]),
-        "timelineItems": connection(pushes),
+        "timelineItems": connection(timeline),
     }
