@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from relmgr.sources.provider_refs import ProviderRefs
 
 LISTED = 30
 GITLINK = "160000"
+_PLAIN_REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+@-]{0,200}")
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,12 @@ def _read_now(project: Project, clone: Clone, base: str, target: Target) -> _Now
 
 
 def _written(named: NamedRef, to: str) -> str:
-    """Return what the sites will say: a tag by its name, all else by its commit, what cannot be told as given."""
+    """Return what the sites will say: a tag by its name, all else by its commit, what cannot be told as given.
+
+    Git allows tags that a shell would read as commands; a pin may stand in a build script.
+    """
+    if not _PLAIN_REF.fullmatch(to):
+        raise UserError(f"{to!r} is no plain ref", next_step="pin its commit")
     if named.kind == "tag" and not to.startswith("refs/"):
         return to
     return to if named.tag_object else named.commit or to

@@ -151,6 +151,15 @@ def test_p7_p8_p9_p12_p14_what_pin_check_refuses_is_not_applied(
     assert "relmgr/" not in pair.gadget.git("for-each-ref")
 
 
+@pytest.mark.parametrize("to", ["f1;reboot", "-f1", "$(id)", "f1 f2", ""])
+def test_a_ref_that_a_shell_would_run_is_refused(pair: Invented, to: str) -> None:
+    if to == "f1;reboot":
+        pair.forge.git("tag", to, str(pair.forge_at[50]))
+    code, _, err = bump(pair, f"--to={to}", "--apply")
+    assert code == 2
+    assert "is no plain ref" in err
+
+
 def test_p12_after_the_squash_its_commit_is_offered(pair: Invented) -> None:
     forge = pair.forge
     forge.git("checkout", "-q", "--detach")
