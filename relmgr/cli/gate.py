@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from relmgr.cli.gate_event import show_in_actions, subject_of_event
+from relmgr.cli.gate_given import gate_inputs, given_options, refuse_given, shipping_snapshot, the_projects
 from relmgr.cli.options import at_option, instant, output_options, project_options, the_project
 from relmgr.cli.output import emit
 from relmgr.cli.posting import post_options, show_posting
@@ -48,6 +49,7 @@ def group() -> None:
 @click.option(
     "--github", is_flag=True, help="Ask the forge too: reviews, checks, labels, other pull requests, tickets."
 )
+@given_options
 @post_options
 @project_options
 @trains_option
@@ -61,6 +63,12 @@ def check(
     assume: tuple[str, ...],
     record: Path | None,
     github: bool,
+    cut: str | None,
+    release: str | None,
+    databases: tuple[str, ...],
+    scans: tuple[Path, ...],
+    tickets: Path | None,
+    smoke_reports: tuple[Path, ...],
     post: bool,
     dry_run: bool,
     project: str | None,
@@ -71,16 +79,23 @@ def check(
     out: Path | None,
     quiet: bool,
 ) -> int:
-    """Judge one pull request; exit code 1 when a policy blocks or holds it."""
+    """Judge one pull request, a cut or a release; exit code 1 when a policy blocks or holds it."""
     from relmgr.sources.trains import calendar_or_gap
     from relmgr.workflows.gate import Calendars, judge, judge_assuming, recorded_snapshot, snapshot_of
+    from relmgr.workflows.gate_given import with_given
 
-    if sum(given is not None for given in (subject, recorded, event)) != 1:
+    if sum(given is not None for given in (subject, recorded, event, cut, release)) != 1:
         raise UserError(
-            "give either OWNER/REPO#N or --snapshot, or in a workflow --event",
+            "give either OWNER/REPO#N or --snapshot, --cut, --release, or in a workflow --event",
             next_step="relmgr gate check ROCm/MIOpen#1673",
         )
-    loaded = the_project(project, repos)
+    given, ships = gate_inputs(scans, databases, tickets, smoke_reports), cut is not None or release is not None
+    if ships and (github or post or base):
+        raise UserError(
+            "a cut or a release is no pull request",
+            next_step="drop --github, --post and --base with --cut or --release",
+        )
+    loaded, other = the_projects(project, repos, ships=ships)
     when = instant(at, loaded)
     if event is not None:
         subject = subject_of_event(loaded, event)
@@ -88,19 +103,24 @@ def check(
             return EXIT_OK
     if post and not dry_run and (recorded or when or assume):
         raise UserError("--post says what is so now", next_step="drop --at, --assume and --snapshot, or add --dry-run")
-    if subject is None:
+    forge = github or event is not None or (post and not dry_run)
+    refuse_given(given, recorded=recorded is not None, forge=forge)
+    if ships:
+        snapshot = shipping_snapshot(loaded, other, calendar, cut, release, when)
+    elif subject is None:
         snapshot = recorded_snapshot(recorded or "", when)
-    elif github or event is not None or (post and not dry_run):
+    elif forge:
         snapshot = _live(loaded, subject, when, calendar, base)
     else:
         snapshot = snapshot_of(loaded, subject, when, Calendars(*calendar_or_gap(calendar or loaded.trains)), base)
+    snapshot = with_given(loaded, snapshot, given)
     if record is not None:
         emit(snapshot, template="", format_="json", out=record)
     if assume:
-        answer = judge_assuming(loaded, snapshot, assume, recorded=subject is None)
+        answer = judge_assuming(loaded, snapshot, assume, recorded=recorded is not None)
         emit(answer, template="gate/what_if", format_=format_, out=out, quiet=quiet)
         return EXIT_OK if answer.decision["after"] == "merge" else EXIT_BLOCKED
-    document = judge(loaded, snapshot, recorded=subject is None)
+    document = judge(loaded, snapshot, recorded=recorded is not None)
     if event is None or format_ != "text" or out is not None:
         emit(document, template="gate/check", format_=format_, out=out, quiet=quiet, snapshot=snapshot)
     else:

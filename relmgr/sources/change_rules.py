@@ -35,6 +35,11 @@ def read_waivers(clone: Clone, project: Project, base: str | None, change: Chang
     return standing + new
 
 
+def standing_waivers(clone: Clone, project: Project, commit: str) -> tuple[Waiver, ...]:
+    """Return the waivers that stand at a commit of a branch; for what brings no change of its own."""
+    return _waivers_at(clone, commit, project.policies.waivers)
+
+
 def _waivers_at(clone: Clone, ref: str, path: str) -> tuple[Waiver, ...]:
     text = _text(clone, ref, path)
     return () if text is None else _parse_waivers(text, f"{ref[:12]}:{path}").waivers

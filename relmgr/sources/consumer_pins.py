@@ -37,6 +37,11 @@ def read_consumer_pin(clone: Clone, project: Project, pin: PinConfig, commit: st
     if kind != "branch" and named is not None and named.commit:
         pinned = named.commit
     abi = AbiReader(project, pin).at(live.repository, live.ref, pinned)
+    note = ""
+    if pinned is None:
+        note = (
+            "a branch, which moves" if kind == "branch" else f"{provider} does not tell it: --repo {pin.provider}=PATH"
+        )
     return ConsumerPin(
         consumer=pin.consumer,
         provider=provider,
@@ -44,7 +49,7 @@ def read_consumer_pin(clone: Clone, project: Project, pin: PinConfig, commit: st
         commit=pinned,
         number=abi.number,
         convention=abi.convention,
-        note=abi.source if abi.convention == "unknown" else "a branch, which moves" if kind == "branch" else "",
+        note=abi.source if abi.convention == "unknown" else note,
     )
 
 

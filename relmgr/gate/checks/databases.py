@@ -97,7 +97,7 @@ def databases_fresh_at_release(snapshot: Snapshot, params: NoParams) -> Result[F
         stale=stale,
         unscanned=unscanned,
         ruled_out=ruled_out,
-        note=f"by their find-dbs alone, not scanned: {', '.join(ruled_out)}" if ruled_out else "",
+        note=_note(snapshot, ruled_out),
     )
     if stale:
         return Result(Outcome.FAILED, evidence)
@@ -106,3 +106,9 @@ def databases_fresh_at_release(snapshot: Snapshot, params: NoParams) -> Result[F
             Outcome.UNKNOWN, evidence, tuple(f"{one.path}: its rows ({one.note or 'not scanned'})" for one in unscanned)
         )
     return Result(Outcome.PASSED, evidence)
+
+
+def _note(snapshot: Snapshot, ruled_out: tuple[str, ...]) -> str:
+    if not snapshot.databases:
+        return "no kernel database is in the tree"
+    return f"by their find-dbs alone, not scanned: {', '.join(ruled_out)}" if ruled_out else ""

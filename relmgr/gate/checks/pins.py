@@ -131,9 +131,13 @@ def pin_not_a_branch_at_cut(snapshot: Snapshot, params: BranchParams) -> Result[
     unread += tuple(
         f"{p.pin}: what {p.sites[0].ref} is" for p in snapshot.pins or () if p.sites and p.sites[0].ref_kind is None
     )
-    train = next_train_to_cut(snapshot.trains or (), snapshot.base or snapshot.default_branch, snapshot.at)
     here = snapshot.kind != "pull-request"
+    train = next((one for one in snapshot.trains or () if one.name == snapshot.train), None)
+    if not here:
+        train = next_train_to_cut(snapshot.trains or (), snapshot.base or snapshot.default_branch, snapshot.at)
     left = (train.cut - local_date(snapshot.at, train.timezone)).days if train and train.cut else None
+    if here and left is not None and left < 0:
+        left = None
     evidence = BranchEvidence(
         branch_pins=pins, train=train.name if train else None, cut=train.cut if train else None, days_left=left
     )

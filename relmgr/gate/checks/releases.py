@@ -36,7 +36,10 @@ def _same(snapshot: Snapshot, what: str, value: Callable[[ConsumerPin], str | No
         by_provider.setdefault(one.provider, set()).update({value(one) or ""} - {""})
     differ = tuple(sorted(provider for provider, values in by_provider.items() if len(values) > 1))
     unread = tuple(
-        f"consumers: the {what} at the pin {one.ref} of {one.consumer}" for one in consumers if not value(one)
+        f"consumers: the {what} at the pin {f'{one.ref} of ' if one.ref else 'of '}{one.consumer}"
+        + (f" ({one.note})" if one.note else "")
+        for one in consumers
+        if not value(one)
     )
     outcome = Outcome.FAILED if differ else Outcome.UNKNOWN if unread else Outcome.PASSED
     evidence = ConsumersEvidence(consumers=consumers, providers=differ)
