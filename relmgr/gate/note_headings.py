@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from typing import NamedTuple
 
 from relmgr.gate.markdown_text import Block, read_visible
 from relmgr.gate.marks import spoken
-from relmgr.model.base import Noun
 from relmgr.model.notes import GroupedBy, PullText
 from relmgr.model.notes_settings import NotesSettings
 
 MAX_TITLE = 500
 
 
-class Choice(Noun):
+class Choice(NamedTuple):
     """A heading and what decided it; `heading` None: the change is to be left out of the notes."""
 
     heading: str | None
@@ -30,11 +29,11 @@ def choose_heading(title: str, pull: PullText | None, settings: NotesSettings) -
             chosen = [heading for name in ticked if (heading := settings.heading_of(name))]
             first = next((heading for heading in settings.headings if heading in chosen), None)
             if first or any(settings.leaves_out(name) for name in ticked):
-                return Choice(heading=first, by="category-block")
+                return Choice(first, "category-block")
         for label in pull.labels:
             if label in settings.labels:
-                return Choice(heading=settings.labels[label], by="label")
-    return Choice(heading=guess_heading(title, settings), by="guess")
+                return Choice(settings.labels[label], "label")
+    return Choice(guess_heading(title, settings), "guess")
 
 
 def read_category(body: str | None, settings: NotesSettings) -> list[str]:
@@ -58,15 +57,10 @@ def _opens(block: Block, text: str, title: str) -> bool:
 
 def guess_heading(title: str, settings: NotesSettings) -> str:
     """Return the heading that the words of a title suggest."""
-    for heading, pattern in _guesses(settings.guesses_key()):
+    for heading, pattern in settings.compiled_guesses:
         if pattern.search(title[:MAX_TITLE]):
             return heading
     return settings.otherwise
-
-
-@lru_cache(maxsize=8)
-def _guesses(key: tuple[tuple[str, str], ...]) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((heading, re.compile(pattern, re.IGNORECASE)) for heading, pattern in key)
 
 
 def heading_order(settings: NotesSettings, found: Iterable[str]) -> list[str]:

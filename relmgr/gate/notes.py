@@ -98,7 +98,7 @@ class _Telling:
     def __init__(self, facts: NotesFacts, settings: NotesSettings, netting: Netting) -> None:
         self._settings, self._netting = settings, netting
         self._pulls = {pull.number: pull for pull in facts.pulls or ()}
-        self._moves = {c.commit: c for c in facts.pin_changes if {"ref", "removed", "restored"} & set(c.kinds)}
+        self._moves = {c.commit: c for c in facts.pin_changes if {"ref", "first", "removed", "restored"} & set(c.kinds)}
         alive = {commit.commit for commit in net_changes(facts.range_.missing).kept}
         # What the start has and took back again is not there.
         self._elsewhere = {pair.commit: pair for pair in facts.range_.elsewhere if pair.other in alive}
@@ -128,24 +128,22 @@ class _Telling:
         numbers = _numbers_of(group)
         pull = self._pull(numbers)
         text = (pull.title if pull else "") or group[0].title
+        fragments = self._fragments.get(group[0].commit)
+        choice = choose_heading(text, pull, self._settings) if not fragments else None
         plain = NoteEntry(
             text=text,
             pr=group[0].pr,
             commits=tuple(commit.commit for commit in group),
-            grouped_by="guess",
+            grouped_by=choice.by if choice else "fragment",
             picks=tuple(n for n in numbers if n != group[0].pr),
             also=also,
             reverts=next((words for c in group if (words := self._netting.outside.get(c.commit))), None),
             moves_pin=next((self._moves[c.commit] for c in group if c.commit in self._moves), None),
         )
-        fragments = self._fragments.get(group[0].commit)
-        if fragments:
-            kept = [f for f in fragments if not self._settings.leaves_out(f.category)]
-            return [(self._settings.heading_of(f.category) or f.category, _of_fragment(plain, f)) for f in kept]
-        choice = choose_heading(text, pull, self._settings)
-        if choice.heading is None:
-            return []
-        return [(choice.heading, plain.model_copy(update={"grouped_by": choice.by}))]
+        if choice is not None:
+            return [(choice.heading, plain)] if choice.heading else []
+        kept = [f for f in fragments or () if not self._settings.leaves_out(f.category)]
+        return [(self._settings.heading_of(f.category) or f.category, _of_fragment(plain, f)) for f in kept]
 
     def _pull(self, numbers: Iterable[int]) -> PullText | None:
         return next((self._pulls[number] for number in numbers if number in self._pulls), None)
@@ -159,6 +157,9 @@ def _by_change(
     A number in a fragment's name that is a pull request of the range names the change; else the commit that brought the
     file in does (its merge, where a merged pull request owns that commit). What was reverted tells of nothing.
     """
+    fragments = list(fragments)
+    if not fragments:
+        return {}
     owner = {commit.commit: commit.part_of or commit.commit for commit in commits}
     first: dict[str | int, str] = {}
     for group in groups:
@@ -174,7 +175,7 @@ def _by_change(
 
 
 def _of_fragment(plain: NoteEntry, fragment: Fragment) -> NoteEntry:
-    return plain.model_copy(update={"text": fragment.text, "is_markdown": True, "grouped_by": "fragment"})
+    return plain.model_copy(update={"text": fragment.text, "is_markdown": True})
 
 
 def _numbers_of(group: Iterable[RangeCommit]) -> tuple[int, ...]:

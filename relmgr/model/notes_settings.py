@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+from functools import cached_property
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
@@ -102,9 +103,10 @@ class NotesSettings(Noun):
             raise ValueError("version_file and version_pattern belong together")
         return self
 
-    def guesses_key(self) -> tuple[tuple[str, str], ...]:
-        """Return the guesses as (heading, pattern)."""
-        return tuple((guess.heading, guess.pattern) for guess in self.guesses)
+    @cached_property
+    def compiled_guesses(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
+        """The guesses as (heading, pattern)."""
+        return tuple((guess.heading, re.compile(guess.pattern, re.IGNORECASE)) for guess in self.guesses)
 
     def heading_of(self, name: str) -> str | None:
         """Return the heading that `name` (any letter case) is or stands for, None for an unknown one."""

@@ -17,7 +17,7 @@ from relmgr.sources.api_changes import read_api_changes
 from relmgr.sources.databases import DatabaseFiles
 from relmgr.sources.fragments import read_fragments
 from relmgr.sources.git import Clone
-from relmgr.sources.notes_range import read_range
+from relmgr.sources.notes_range import read_range, refuse_shallow
 from relmgr.sources.pins import Scope, pin_history, pin_state
 from relmgr.sources.provider import AbiReader
 from relmgr.sources.releases import read_release_at
@@ -36,12 +36,14 @@ def read_notes_facts(
 ) -> NotesFacts:
     """Read the facts of `ends` (from, to). Raises as `read_range`; what else could not be read is a gap."""
     consumer = project.repositories[pin.consumer]
-    range_ = read_range(clone, *ends, consumer.root)
+    refuse_shallow(clone)
     abi = AbiReader(project, pin)
     gaps: list[str] = []
     # git does the work, in processes of its own: the slow walk over the databases overlaps with the others.
     with ThreadPoolExecutor(1) as pool:
-        released = pool.submit(read_release_at, clone, project, pin, AbiReader(project, pin), range_.to_commit)
+        to_commit = clone.require(ends[1])
+        released = pool.submit(read_release_at, clone, project, pin, AbiReader(project, pin), to_commit)
+        range_ = read_range(clone, *ends, consumer.root)
         changes = _pin_changes(clone, project, pin, range_, abi)
         fragments = read_fragments(clone, range_, consumer.root, gaps)
         before = _read_side(clone, project, pin, range_.from_commit, abi)
@@ -84,8 +86,9 @@ def audit_facts_of(facts: NotesFacts, project: Project, pin: PinConfig) -> Audit
 
 
 def _pin_changes(clone: Clone, project: Project, pin: PinConfig, range_: RangeFacts, abi: AbiReader) -> PinHistory:
-    """Return the pin's changes by commits of the range; the walk needs the whole history to tell reverts."""
-    history = pin_history(clone, project, pin, Scope(range_.to, (range_.to_commit,), first_parent=False), abi)
+    """Return the pin's changes by commits of the range."""
+    starts = (range_.to_commit, f"^{range_.from_commit}")
+    history = pin_history(clone, project, pin, Scope(range_.to, starts, first_parent=False), abi)
     commits = {commit.commit for commit in range_.commits}
     changes = tuple(change for change in history.changes if change.commit in commits)
     gaps = tuple(gap for gap in history.gaps if gap.commit in commits)

@@ -6,7 +6,7 @@ A merged pull request owns the commits it brought in. A merge of a branch is no 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 
 from relmgr.errors import SourceError, UserError
@@ -32,12 +32,7 @@ def read_range(clone: Clone, from_ref: str, to_ref: str, root: str = "") -> Rang
     Raises `SourceError` on a shallow clone (N4), for an unknown ref and for unrelated histories, `UserError` for a
     range that is empty.
     """
-    if clone.shallow:
-        raise SourceError(
-            "a shallow clone lacks commits of the range",
-            where=str(clone.path),
-            next_step="git fetch --unshallow (never fetch with --depth: it cuts a full clone short)",
-        )
+    refuse_shallow(clone)
     from_commit, to_commit = clone.require(from_ref), clone.require(to_ref)
     commits = _read_commits(clone, from_commit, to_commit, root)
     if not commits:
@@ -58,6 +53,16 @@ def read_range(clone: Clone, from_ref: str, to_ref: str, root: str = "") -> Rang
         twice=tuple(read_twice(clone, commits, gaps)),
         gaps=tuple(dict.fromkeys(gaps)),
     )
+
+
+def refuse_shallow(clone: Clone) -> None:
+    """Raise `SourceError` for a clone whose history is cut short: it would make wrong notes (N4)."""
+    if clone.shallow:
+        raise SourceError(
+            "a shallow clone lacks commits of the range",
+            where=str(clone.path),
+            next_step="git fetch --unshallow (never fetch with --depth: it cuts a full clone short)",
+        )
 
 
 def previous_release(clone: Clone, repository: Repository, tag: str) -> str:
@@ -109,8 +114,8 @@ def _read_commits(clone: Clone, excluded: str, tip: str, root: str) -> list[Rang
     """Return `excluded..tip`, oldest first, each with its kind; limited to what touches `root`."""
     found = list(_log(clone, excluded, tip))
     found.reverse()
-    kinds = _kinds(tip, found)
-    commits = [c.model_copy(update={"kind": kinds[c.commit][0], "part_of": kinds[c.commit][1]}) for c in found]
+    kinds = _kinds(tip, {row[0]: (tuple(row[1].split()), _PULL_MERGE.match(row[4]) is not None) for row in found})
+    commits = [parse_commit(*row, kinds[row[0]]) for row in found]
     if not root:
         return commits
     args = ["log", "--full-history", "--format=%H", "--end-of-options", tip, f"^{excluded}", "--", root]
@@ -119,7 +124,8 @@ def _read_commits(clone: Clone, excluded: str, tip: str, root: str) -> list[Rang
     return [commit for commit in commits if commit.commit in touching or commit.commit in owners]
 
 
-def _log(clone: Clone, excluded: str, tip: str) -> Iterator[RangeCommit]:
+def _log(clone: Clone, excluded: str, tip: str) -> Iterator[tuple[str, str, str, str, str, str]]:
+    """Yield (id, parents, author, date, subject, body) of each commit, newest first."""
     args = ["log", "-z", "--topo-order", _FORMAT, f"--max-count={MAX_COMMITS + 1}"]
     with clone.stream(*args, "--end-of-options", tip, f"^{excluded}", "--") as out:
         fields = out.read().split(b"\0")
@@ -127,11 +133,22 @@ def _log(clone: Clone, excluded: str, tip: str) -> Iterator[RangeCommit]:
     if len(fields) > MAX_COMMITS * _FIELDS:
         raise SourceError(f"more than {MAX_COMMITS} commits", where=f"{excluded[:12]}..{tip[:12]}")
     for index in range(0, len(fields), _FIELDS):
-        yield parse_commit(*(field.decode("utf-8", "replace") for field in fields[index : index + _FIELDS]))
+        sha, parents, author, at, subject, body = (
+            f.decode("utf-8", "replace") for f in fields[index : index + _FIELDS]
+        )
+        yield sha, parents, author, at, subject, body
 
 
-def parse_commit(sha: str, parents: str, author: str, at: str, subject: str, body: str) -> RangeCommit:
-    """Return a commit with the pull requests it names. A revert's quoted number is not its own (N2)."""
+_Kind = tuple[CommitKind, str | None]
+
+
+def parse_commit(
+    sha: str, parents: str, author: str, at: str, subject: str, body: str, kind: _Kind | None = None
+) -> RangeCommit:
+    """Return a commit with the pull requests it names. A revert's quoted number is not its own (N2).
+
+    `kind` is what the graph says of it, and the merge that owns it; without a graph the subject alone tells.
+    """
     body = body[:MAX_BODY]
     merge = _PULL_MERGE.match(subject)
     if merge:
@@ -150,61 +167,55 @@ def parse_commit(sha: str, parents: str, author: str, at: str, subject: str, bod
         body=body,
         title=title.strip() or subject,
         numbers=numbers,
-        kind="pull-merge" if merge else "change",
+        kind=kind[0] if kind else "pull-merge" if merge else "change",
+        part_of=kind[1] if kind else None,
         picked_from=tuple(_PICKED.findall(body)),
     )
 
 
 # -- who brought what -----------------------------------------------------------------------------------------------
 
-_Kinds = dict[str, tuple[CommitKind, str | None]]
+_Graph = dict[str, tuple[tuple[str, ...], bool]]
+_Kinds = dict[str, _Kind]
 
 
-def _kinds(tip: str, commits: Iterable[RangeCommit]) -> _Kinds:
+def _kinds(tip: str, graph: _Graph) -> _Kinds:
     """Return each commit's kind and, for a part, the merge that owns it.
 
-    A line is a chain of first parents, read from its oldest commit on: what a merge on it brings is what its other
-    parents reach and no older commit does. A pull request's merge owns all of that; a branch's merge starts a new line.
+    `graph` holds each commit's parents, and whether its subject says that it merges a pull request. A line is a chain
+    of first parents, read from its oldest commit on: what a merge on it brings is what its other parents reach and no
+    older commit does. A pull request's merge owns all of that; a branch's merge starts a new line.
     """
-    known = {commit.commit: commit for commit in commits}
     kinds: _Kinds = {}
-    todo: list[Iterator[RangeCommit]] = [_line(tip, known, kinds)]
+    todo: list[Iterator[str]] = [_line(tip, graph, kinds)]
     while todo:
-        commit = next(todo[-1], None)
-        if commit is None:
+        sha = next(todo[-1], None)
+        if sha is None:
             todo.pop()
             continue
-        kinds[commit.commit] = ("branch-merge" if _is_branch_merge(commit) else commit.kind, None)
-        if commit.kind == "pull-merge" and len(commit.parents) > 1:
-            _own(commit, known, kinds)
+        parents, of_pull = graph[sha]
+        kinds[sha] = ("pull-merge" if of_pull else "branch-merge" if len(parents) > 1 else "change", None)
+        if of_pull:
+            _own(sha, graph, kinds)
         else:
-            todo += [_line(parent, known, kinds) for parent in reversed(commit.parents[1:])]
-    # A commit that no line reaches cannot be; should a graph be that odd, it is a change.
-    return {sha: kinds.get(sha, (commit.kind, None)) for sha, commit in known.items()}
+            todo += [_line(parent, graph, kinds) for parent in reversed(parents[1:])]
+    return kinds
 
 
-def _is_branch_merge(commit: RangeCommit) -> bool:
-    return len(commit.parents) > 1 and commit.kind != "pull-merge"
-
-
-def _line(tip: str, known: dict[str, RangeCommit], kinds: _Kinds) -> Iterator[RangeCommit]:
+def _line(tip: str, graph: _Graph, kinds: _Kinds) -> Iterator[str]:
     """Yield the first parents of `tip` that are in the range and on no line yet, oldest first; looked up when begun."""
-    chain: list[RangeCommit] = []
-    while tip in known and tip not in kinds:
-        chain.append(known[tip])
-        tip = known[tip].parents[0] if known[tip].parents else ""
+    chain: list[str] = []
+    while tip in graph and tip not in kinds:
+        chain.append(tip)
+        parents = graph[tip][0]
+        tip = parents[0] if parents else ""
     yield from reversed(chain)
 
 
-def _own(merge: RangeCommit, known: dict[str, RangeCommit], kinds: _Kinds) -> None:
-    todo: list[str] = list(merge.parents[1:])
+def _own(merge: str, graph: _Graph, kinds: _Kinds) -> None:
+    todo: list[str] = list(graph[merge][0][1:])
     while todo:
         sha = todo.pop()
-        if sha in known and sha not in kinds:
-            kinds[sha] = ("part", merge.commit)
-            todo += known[sha].parents
-
-
-def changes_of(commits: Sequence[RangeCommit]) -> list[RangeCommit]:
-    """Return the commits that are changes of their own: neither merges of branches nor parts of a pull request."""
-    return [commit for commit in commits if commit.kind in ("change", "pull-merge")]
+        if sha in graph and sha not in kinds:
+            kinds[sha] = ("part", merge)
+            todo += graph[sha][0]

@@ -18,6 +18,8 @@ from relmgr.sources.raw_log import Step, walk
 MAX_PATCH = 8 * 1024 * 1024
 MAX_MISSING = 2_000
 MAX_COMPARED = 500
+MAX_PATHS = 300
+MAX_TREES = 5_000
 _SPACE = re.compile(rb"\s+")
 _LEAD = re.compile(r"^(?:\[[^\]]*\]\s*)+")
 
@@ -59,7 +61,9 @@ def read_twice(clone: Clone, commits: Sequence[RangeCommit], gaps: list[str]) ->
     for commit in plain:
         titles[bare_title(commit.title)].append(commit)
     reader = _Patches(clone, gaps)
-    for same in titles.values():
+    several = [same for same in titles.values() if len(same) > 1]
+    reader.read_trees([commit.commit for same in several for commit in same][:MAX_TREES])
+    for same in several:
         for index, commit in enumerate(same[1:], 1):
             older = (o for o in same[:index] if not set(o.numbers) & set(commit.numbers) and reader.equal(o, commit))
             if (first := next(older, None)) is not None:
@@ -89,20 +93,24 @@ def _equal(
     clone: Clone, ends: tuple[str, str], ours: list[RangeCommit], theirs: list[RangeCommit], gaps: list[str]
 ) -> list[SamePatch]:
     from_commit, to_commit = ends
-    shapes: dict[_Shape, list[Step]] = defaultdict(list)
-    for step in _plain(walk(clone, [from_commit, f"^{to_commit}"], [], first_parent=False)):
-        shapes[_shape(step)].append(step)
-    mine = {commit.commit: commit for commit in ours}
+    shapes: dict[_Shape, list[RangeCommit]] = defaultdict(list)
     known = {commit.commit: commit for commit in theirs}
+    paths: set[str] = set()
+    for step in walk(clone, [from_commit, f"^{to_commit}"], [], first_parent=False):
+        if step.commit in known and step.touched:
+            shapes[_shape(step)].append(known[step.commit])
+            paths |= {path for path, _, _ in step.touched}
+    if not shapes:
+        return []
+    # Few paths spare git most of the trees; what else a commit touches is looked up where these fit.
+    limit = sorted(paths) if len(paths) <= MAX_PATHS else []
+    mine = {commit.commit: commit for commit in ours}
     reader, found = _Patches(clone, gaps), []
-    for step in _plain(walk(clone, [to_commit, f"^{from_commit}"], [], first_parent=False)):
-        if step.commit not in mine or not step.touched:
-            continue
-        for other in shapes.get(_shape(step), ()):
-            same = set(step.touched) == set(other.touched)
-            if other.commit in known and (same or reader.equal(mine[step.commit], known[other.commit])):
+    for step in walk(clone, [to_commit, f"^{from_commit}"], limit, first_parent=False):
+        if step.commit in mine:
+            fits = (other for other in shapes.get(_shape(step), ()) if reader.equal(mine[step.commit], other))
+            if (other := next(fits, None)) is not None:
                 found.append(SamePatch(commit=step.commit, other=other.commit, by="equal-patch"))
-                break
     return found
 
 
@@ -111,10 +119,6 @@ def _numbered(ours: Iterable[RangeCommit], theirs: Iterable[RangeCommit]) -> Ite
     for commit in ours:
         if (other := next((by_number[n] for n in commit.numbers if n in by_number), None)) is not None:
             yield SamePatch(commit=commit.commit, other=other, by="number")
-
-
-def _plain(steps: Iterable[Step]) -> Iterator[Step]:
-    return (step for step in steps if len(step.parents) < 2)
 
 
 def _shape(step: Step) -> _Shape:
@@ -140,6 +144,15 @@ class _Patches:
             return False
         mine = self._patch(one.commit)
         return bool(mine) and mine == self._patch(other.commit)
+
+    def read_trees(self, commits: Sequence[str]) -> None:
+        """Read what many commits touch through one git."""
+        if not commits:
+            return
+        args = ["log", "--no-walk=unsorted", "--raw", "--root", "--no-abbrev", "--no-renames", "--format=%x1e%H"]
+        for record in self._clone.run(*args, "--end-of-options", *commits).split("\x1e")[1:]:
+            commit, *lines = record.splitlines()
+            self._trees[commit] = [line for line in lines if line]
 
     def _tree(self, commit: str) -> list[str]:
         """Return the changed paths with their old and new blobs."""

@@ -6,21 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
+import pydantic_core
+
 from relmgr.errors import UserError
 from relmgr.gate.audit import audit
 from relmgr.gate.notes import make_notes
 from relmgr.model.notes import Notes, NotesFacts
 from relmgr.model.project import PinConfig, Project
 from relmgr.model.ticket import ScannedFile
-from relmgr.render.engine import to_json
 from relmgr.render.notes import Form, render_notes
-from relmgr.sources.db_files import find_databases
 from relmgr.sources.git import Clone
 from relmgr.sources.notes_facts import audit_facts_of, read_notes_facts
 from relmgr.sources.notes_range import previous_release, train_ends
 from relmgr.sources.recorded_pulls import read_recorded_pulls
-from relmgr.sources.ticket_files import scan_databases
-from relmgr.workflows.kdb import scan_rules, target_abi
 from relmgr.workflows.locate import consumer_clone
 
 
@@ -68,6 +66,10 @@ def range_ends(clone: Clone, project: Project, pin: PinConfig, text: str) -> tup
 def _scans(project: Project, pin: PinConfig, databases: Sequence[str]) -> Sequence[ScannedFile]:
     if not databases:
         return ()
+    from relmgr.sources.db_files import find_databases
+    from relmgr.sources.ticket_files import scan_databases
+    from relmgr.workflows.kdb import scan_rules, target_abi
+
     rules = scan_rules(project, pin, target_abi(project, pin, None), fast=False, deep=False, jobs=1)
     return scan_databases(find_databases(databases, frozenset({"kdb"})), rules)
 
@@ -75,5 +77,6 @@ def _scans(project: Project, pin: PinConfig, databases: Sequence[str]) -> Sequen
 def notes_text(project: Project, notes: Notes, form: str) -> str:
     """Return the notes as JSON or in one of their forms."""
     if form == "json":
-        return to_json(notes)
+        # The same text as every other document's, but written by pydantic itself: notes can have 10,000 entries.
+        return pydantic_core.to_json(notes, indent=2, by_alias=True).decode() + "\n"
     return render_notes(notes, project.notes, cast(Form, form), forge=project.forge)

@@ -11,6 +11,8 @@ import pytest
 
 from relmgr.cli import root
 from relmgr.errors import run_to_exit_code
+from relmgr.render.engine import to_json
+from relmgr.workflows.notes import notes_text, take_notes
 from tests.support.graph import build_graph_repository
 from tests.support.invented import Invented, invent, pointer
 
@@ -107,6 +109,12 @@ def test_json_has_the_promised_keys(pair: Invented, capsys: pytest.CaptureFixtur
     ]
     assert (found["provider"]["direction"], found["provider"]["commits"]) == ("forward", 1)
     assert found["contributors"] == [{"name": "Ada @ada", "commits": 6}]
+
+
+def test_json_reads_like_every_other_document(pair: Invented) -> None:
+    project = pair.project()
+    made = take_notes(project, project.pin(), "v1.0.1..v1.1.0")
+    assert notes_text(project, made, "json") == to_json(made)
 
 
 def test_a_provider_that_is_not_at_hand_is_said(pair: Invented, capsys: pytest.CaptureFixture[str]) -> None:
