@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from relmgr.cluster.folder import RunFolder, Task
 from relmgr.cluster.jobs import judge_ending
-from relmgr.cluster.slurm_client import Queued, cancel, read_queue, why_no_node
+from relmgr.cluster.slurm_client import Queued, cancel, cancel_run, read_queue, why_no_node
 from relmgr.cluster.slurm_submit import Submission, submit
 from relmgr.cluster.slurm_watch import Watch
 from relmgr.errors import SourceError, UserError
@@ -73,8 +73,6 @@ class SlurmRunner:
             except SourceError as error:
                 why = f"{error.where}: {error.what}"
                 self.unsent += [(t, Attempt(number=t.number, outcome="not-started", detail=why)) for t in group]
-                # It may have been submitted all the same, and only the answer was too late.
-                self.queue = {**self.queue, **(self._ask() or {})}
                 continue
             for task, slurm_id in zip(group, ids, strict=True):
                 task.note_submitted(slurm_id)
@@ -107,8 +105,9 @@ class SlurmRunner:
         yield from ((each.task, attempt) for each, attempt in ended)
 
     def close(self) -> None:
-        """Take back what still runs."""
-        self._take_back([each.slurm_id for each in self.running])
+        """Take back what still runs, and what was submitted although no answer came."""
+        with contextlib.suppress(SourceError):
+            cancel_run(self.run.name, self.settings.call_seconds)
 
     def _take_back_strays(self) -> None:
         """Take back what an earlier process of this run submitted and nobody follows."""

@@ -64,6 +64,11 @@ def cancel(slurm_ids: Sequence[str], seconds: float) -> None:
         call(["scancel", "--quiet", *slurm_ids], seconds)
 
 
+def cancel_run(run_name: str, seconds: float) -> None:
+    """Take back whatever a run has in the queue, also what it does not know of. Raises `SourceError`."""
+    call(["scancel", "--quiet", f"--name={run_name}"], seconds)
+
+
 def why_no_node(placement: Placement, avoid: Sequence[str], deadline: float, seconds: float) -> str | None:
     """Return None when Slurm would place such a job now or later, else what it says and which nodes there are.
 

@@ -216,8 +216,8 @@ def test_resume_after_a_kill_runs_only_what_is_missing(slurm: Slurm, tmp_path: P
     runs = tmp_path / "run" / "jobs"
     parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], env=dict(os.environ))
     wait_for_file(runs / "quick" / "1" / "verdict.json")
-    wait_for_file(runs / "long" / "1" / "beat")
-    wait_for_file(runs / "lost" / "1" / "beat")
+    wait_for_file(tmp_path / "ran-long")
+    wait_for_file(tmp_path / "ran-lost")
     parent.kill()
     parent.wait()
     # Meanwhile one job vanishes; the other goes on, and is taken up again.
@@ -249,8 +249,7 @@ def test_interrupting_takes_the_jobs_back(slurm: Slurm, tmp_path: Path) -> None:
     ).start()
     with pytest.raises(KeyboardInterrupt):
         run(jobs, tmp_path / "run", settings())
-    slurm.wait_idle()
-    assert slurm.call("squeue", "-h", "-o", "%i").strip() == ""
+    assert slurm.call("squeue", "-h", "-t", "pending,running", "-o", "%i").strip() == ""
 
 
 def test_a_controller_that_is_away_is_said(slurm: Slurm, tmp_path: Path) -> None:
@@ -280,6 +279,30 @@ def test_jobs_that_run_end_well_while_the_controller_is_away(slurm: Slurm, tmp_p
     finally:
         slurm.controller.send_signal(signal.SIGCONT)
     assert report.outcome == "done"
+
+
+def test_a_crash_while_the_controller_is_away_costs_that_job_alone(slurm: Slurm, tmp_path: Path) -> None:
+    wait = f"while not Path({str(tmp_path / 'go')!r}).exists(): time.sleep(0.1)\n"
+    jobs = [python_job("falls", wait + SEGFAULT), python_job("good", wait + "time.sleep(5)\n" + WRITE_WHERE)]
+
+    def stop_it() -> None:
+        for job in jobs:
+            wait_for_file(tmp_path / "run/jobs" / job.name / "1/beat")
+        slurm.controller.send_signal(signal.SIGSTOP)
+        (tmp_path / "go").touch()
+
+    stopper = threading.Thread(target=stop_it)
+    stopper.start()
+    try:
+        falls, good = run(jobs, tmp_path / "run", settings(call_seconds=1))
+        stopper.join()
+    finally:
+        slurm.controller.send_signal(signal.SIGCONT)
+    assert [(a.outcome, a.detail) for a in falls.attempts] == [
+        ("crashed", "ended by SIGSEGV"),
+        ("not-started", "sbatch: no answer in 2 s"),
+    ]
+    assert good.outcome == "done"
 
 
 def test_secrets_do_not_travel(slurm: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

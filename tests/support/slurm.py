@@ -110,7 +110,8 @@ class Slurm:
                 os.kill(pid, signal.SIGKILL)
 
     def wait_idle(self) -> None:
-        """Wait until all nodes are up and free; bring back those whose daemon is gone."""
+        """Wait until all nodes are up and free; end what is left of other tests, bring back nodes that were cut off."""
+        self.call("scancel", "-u", "root")
         for name in NODES:
             if name not in self.nodes:
                 self.start_node(name)
