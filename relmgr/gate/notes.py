@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from urllib.parse import quote
 
 from relmgr.gate.note_databases import compare_databases
 from relmgr.gate.note_headings import choose_heading, heading_order
@@ -77,7 +78,7 @@ def fold_into_pull_request(range_: RangeFacts, number: int) -> RangeFacts:
 
 def compare_link(forge: str, slug: str, old: str, new: str) -> str:
     """Return the forge's page that compares two refs."""
-    return f"https://{forge}/{slug}/compare/{old}...{new}"
+    return f"https://{forge}/{slug}/compare/{quote(old)}...{quote(new)}"
 
 
 def section_title(settings: NotesSettings, tag: str, version: str | None) -> str | None:

@@ -7,6 +7,7 @@ the kernel databases are told by naming them. What no line tells of is missing.
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 from relmgr.model.notes import MissingNote, NoteEntry, Notes
@@ -61,9 +62,9 @@ def _components(notes: Notes, section: str, names: Iterable[str]) -> Iterator[Mi
 
 
 def _changes(notes: Notes, section: str) -> Iterator[MissingNote]:
-    lines = section.splitlines()
+    told = Told(section.splitlines())
     for heading, entry in notes.entries():
-        if not is_told(entry, lines):
+        if not told.tells(entry):
             yield MissingNote(
                 component="change",
                 level="warning",
@@ -72,21 +73,37 @@ def _changes(notes: Notes, section: str) -> Iterator[MissingNote]:
             )
 
 
-def is_told(entry: NoteEntry, lines: Iterable[str]) -> bool:
-    """Tell whether a line names the change, or has most of its words."""
-    return any(tells(entry, line) for line in lines)
+class Told:
+    """The lines of a section, read once: the numbers and commits they name, and their words."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._numbers: set[int] = set()
+        self._shas: set[str] = set()
+        self._sizes: list[int] = []
+        self._with: dict[str, list[int]] = defaultdict(list)
+        for number, line in enumerate(lines):
+            self._numbers |= {int(a or b) for a, b in _NUMBER.findall(line)}
+            self._shas |= set(_SHA.findall(line))
+            words = _words(line)
+            self._sizes.append(len(words))
+            for word in words:
+                self._with[word].append(number)
+
+    def tells(self, entry: NoteEntry) -> bool:
+        """Tell whether a line names the change, or has most of its words."""
+        if entry.pr in self._numbers or self._numbers & set(entry.picks):
+            return True
+        if any(commit.startswith(sha) for sha in self._shas for commit in entry.commits):
+            return True
+        mine = _words(entry.text)
+        common = Counter(number for word in mine for number in self._with.get(word, ()))
+        return any(_alike(len(mine), self._sizes[number], both) for number, both in common.items())
 
 
-def tells(entry: NoteEntry, line: str) -> bool:
-    """Tell whether one line tells of a change."""
-    numbers = {int(a or b) for a, b in _NUMBER.findall(line)}
-    if entry.pr in numbers or numbers & set(entry.picks):
-        return True
-    if any(commit.startswith(sha) for sha in _SHA.findall(line) for commit in entry.commits):
-        return True
-    mine, theirs = _words(entry.text), _words(line)
-    smaller = min(len(mine), len(theirs))
-    return (bool(mine) and mine == theirs) or (smaller > 2 and len(mine & theirs) / smaller >= ENOUGH)
+def _alike(mine: int, theirs: int, both: int) -> bool:
+    """Tell whether two lines with so many words, and so many in common, say the same."""
+    smaller = min(mine, theirs)
+    return mine == theirs == both or (smaller > 2 and both / smaller >= ENOUGH)
 
 
 def _words(text: str) -> set[str]:

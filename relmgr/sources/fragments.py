@@ -22,6 +22,7 @@ from relmgr.sources.raw_log import walk
 
 MAX_FRAGMENT = 65_536
 MAX_FRAGMENTS = 10_000
+MAX_ENTRY = 2_000
 _TOWNCRIER_TYPES = {
     "feature": "Features",
     "bugfix": "Bugfixes",
@@ -205,4 +206,5 @@ def _headed(lines: list[str], rst: bool, mark: str) -> Iterator[tuple[str | None
 def _one_line(lines: Iterable[str]) -> str:
     """Return an entry's text as one line, without its list mark."""
     text = [line.strip() for line in lines if line.strip()]
-    return " ".join([_ITEM.sub("", text[0]), *text[1:]]) if text else ""
+    joined = " ".join([_ITEM.sub("", text[0]), *text[1:]]) if text else ""
+    return joined if len(joined) <= MAX_ENTRY else f"{joined[:MAX_ENTRY]} ..."

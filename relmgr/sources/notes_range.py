@@ -18,6 +18,7 @@ from relmgr.sources.pins import release_tags
 
 MAX_COMMITS = 200_000
 MAX_BODY = 65_536
+MAX_SUBJECT = 4_096
 _FORMAT = "--format=%H%x00%P%x00%aN%x00%cI%x00%s%x00%b"
 _FIELDS = 6
 _NUMBERS_AT_END = re.compile(r"(?:\s*\(#\d{1,9}\))+\s*$")
@@ -149,7 +150,7 @@ def parse_commit(
 
     `kind` is what the graph says of it, and the merge that owns it; without a graph the subject alone tells.
     """
-    body = body[:MAX_BODY]
+    subject, body = subject[:MAX_SUBJECT], body[:MAX_BODY]
     merge = _PULL_MERGE.match(subject)
     if merge:
         numbers: tuple[int, ...] = (int(merge[1]),)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from relmgr.gate.note_databases import compare_databases
 from relmgr.gate.note_headings import choose_heading, guess_heading, read_category
 from relmgr.gate.notes import fold_into_pull_request, make_notes, section_title
-from relmgr.gate.notes_check import check_pull_request, find_missing, tells
+from relmgr.gate.notes_check import Told, check_pull_request, find_missing
 from relmgr.model.abi import AbiVersion
 from relmgr.model.audit import ReleaseFacts
 from relmgr.model.base import Convention
@@ -280,6 +284,29 @@ def test_n6_a_fragment_keeps_its_markup_and_no_mention(text: str, shown: str) ->
     assert defuse_markdown(text) == shown
 
 
+_STRANGE = st.text(alphabet=st.sampled_from("ab1 @#`*_[]()<>|~!\\\\\n:/.-&$"), max_size=60)
+
+
+@given(_STRANGE)
+def test_n6_no_title_leaves_its_list_item(title: str) -> None:
+    tokens = MarkdownIt("commonmark").enable("table").parse(f"* x {defuse(title)} end\n* next\n")
+    assert [t.type for t in tokens].count("list_item_open") == 2
+    kinds = {child.type for t in tokens for child in t.children or ()}
+    assert kinds <= {"text", "text_special"}
+    assert not re.search(r"@\w|#\d", defuse(title))
+
+
+@given(_STRANGE)
+def test_n6_no_fragment_leaves_its_list_item(text: str) -> None:
+    tokens = MarkdownIt("commonmark").enable("table").parse(f"* x {defuse_markdown(text)} end\n* next\n")
+    assert [t.type for t in tokens].count("list_item_open") == 2
+    children = [child for t in tokens for child in t.children or ()]
+    assert not {c.type for c in children} & {"html_inline", "image", "softbreak"}
+    words = "".join(c.content for c in children if c.type == "text")
+    assert not re.search(r"@\w|#\d", words)
+    assert all(str(c.attrs.get("href")).startswith("http") for c in children if c.type == "link_open")
+
+
 # -- the ABI and the databases --------------------------------------------------------------------------------------
 
 
@@ -409,6 +436,22 @@ def test_a_size_that_is_not_known_makes_no_sum() -> None:
     assert (found.old_total, found.new_total) == (None, 7)
 
 
+def test_a_packing_of_older_files_is_in_doubt_and_said_first() -> None:
+    was = database("gfx90a_68.kdb", "1")
+    packed = database("gfx90a.kdb.bz2", "2", packed=(was,)).model_copy(update={"after_crossing": True})
+    made = facts(numbers=(50, 50), pin_changes=(move(41, 50),), databases=((was,), (packed,)))
+    made = made.model_copy(update={"pin_changes": ()})
+    text = render_notes(make_notes(made, SETTINGS), SETTINGS, "text", forge="github.com")
+    assert text.startswith("Scan or delete 1 kernel database before use; the kernel ABI itself stays.\n")
+
+
+def test_a_release_s_body_fits_the_forge() -> None:
+    commits = [commit(n, f"Change the part number {n} of this long list (#{n})") for n in range(1, 2001)]
+    text = render_notes(make_notes(facts(*commits), SETTINGS), SETTINGS, "github", forge="github.com")
+    assert len(text) <= 125_000
+    assert text.endswith("Cut here: the rest does not fit. Full list: https://github.com/acme/gadget/compare/v1...v2\n")
+
+
 # -- the title, and what is missing ---------------------------------------------------------------------------------
 
 
@@ -443,7 +486,7 @@ def entry(text: str, pr: int | None = 1) -> NoteEntry:
     ],
 )
 def test_which_line_tells_of_a_change(line: str, told: bool) -> None:
-    assert tells(entry("[RNN] Add LSTM multi-stream solver"), line) == told
+    assert Told(["# Log", line]).tells(entry("[RNN] Add LSTM multi-stream solver")) == told
 
 
 def test_n7_a_component_that_changed_and_is_not_told_is_an_error() -> None:

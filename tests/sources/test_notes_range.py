@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from relmgr.errors import SourceError, UserError
 from relmgr.gate.note_reverts import net_changes
@@ -18,6 +22,7 @@ from relmgr.sources.fragments import Layout, parse_layout, parse_scriv, parse_to
 from relmgr.sources.git import Clone
 from relmgr.sources.notes_facts import read_notes_facts
 from relmgr.sources.notes_range import parse_commit, previous_release, read_range, train_ends
+from relmgr.sources.recorded_pulls import read_recorded_pulls
 from relmgr.workflows.notes import take_notes
 from tests.support.repositories import TestRepository, new_repository
 
@@ -279,6 +284,30 @@ def test_settings_that_cannot_be_read_are_gaps(gadget: TestRepository) -> None:
     gaps: list[str] = []
     assert read_fragments(Clone.open(gadget.path), ranged(gadget, "v1.0.0", "trunk"), "", gaps) == ()
     assert [gap.partition(":")[0] for gap in gaps] == ["towncrier.toml", "pyproject.toml"]
+
+
+_ODD = st.text(alphabet=st.sampled_from("ab1#-+ .\n<!>=[]'\"\\\\\x00\ufeff"), max_size=80)
+
+
+@given(_ODD)
+def test_no_fragment_and_no_settings_end_in_a_traceback(text: str) -> None:
+    layout = Layout("towncrier", "news", {"fix": "Fixed"})
+    for name in ("1.fix.md", text.replace("/", ""), "x.rst"):
+        list(parse_towncrier(f"news/{name}", text, "a" * 40, layout))
+        assert all(f.category and f.text for f in parse_scriv(f"news/{name}", text, "a" * 40, layout))
+    for name in ("towncrier.toml", "setup.cfg"):
+        with suppress(UserError, configparser.Error):
+            parse_layout(name, f"[tool.towncrier]\n{text}")
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "[1]", '[{"number": true}]', '[{"number": 0}]', "[" * 100_000, "\x00", '[{"title": "no number"}]']
+)
+def test_a_file_that_holds_no_pull_requests_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "pulls.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError):
+        read_recorded_pulls(file)
 
 
 # -- MIOpen ---------------------------------------------------------------------------------------------------------
