@@ -48,11 +48,11 @@ def _newest(github: GitHub, slug: str, action: UpsertCheck) -> Entry | None:
     """Return our newest run of that key on the commit, when its annotations are a beginning of the wanted ones."""
     path = f"/repos/{slug}/commits/{action.commit}/check-runs"
     runs = github.get_all(path, "check_runs", check_name=action.name, filter="all")
-    login = github.login().removesuffix("[bot]")
+    login, mark = github.login().removesuffix("[bot]"), f"relmgr:{action.key}:"
     mine = [
         run
         for run in runs
-        if (not run["app"] or run["app"]["slug"] == login) and str(run["external_id"]).startswith(f"relmgr:{action.key}:")
+        if (not run["app"] or run["app"]["slug"] == login) and str(run["external_id"]).startswith(mark)
     ]
     newest: Entry | None = max(mine, key=lambda run: int(run["id"]), default=None)
     same = newest and str(newest["external_id"]).rsplit(":", 1)[-1] == _digest(action.annotations)
