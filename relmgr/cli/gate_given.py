@@ -73,10 +73,9 @@ def the_projects(project: str | None, repos: tuple[str, ...], *, ships: bool) ->
     if not ships:
         return the_project(project, repos), ()
     from relmgr.settings import load_project
-    from relmgr.workflows.gate_release import sibling_projects
+    from relmgr.workflows.gate_release import sibling_projects, sibling_repositories
 
-    plain = load_project(project)
-    foreign = {name for one in sibling_projects(plain, {}) for name in one.repositories} - set(plain.repositories)
+    foreign = sibling_repositories(load_project(project))
     named = dict(item.partition("=")[::2] for item in repos if item.partition("=")[0] in foreign)
     loaded = the_project(project, tuple(item for item in repos if item.partition("=")[0] not in foreign))
     return loaded, sibling_projects(loaded, named)

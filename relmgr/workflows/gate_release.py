@@ -145,14 +145,25 @@ def sibling_projects(project: Project, paths: dict[str, str]) -> tuple[Project, 
 
     A project of one's own has only those siblings of which a clone is given.
     """
-    known = shipped_projects()
     found = []
-    for name in (name for name in known if name != project.name):
-        sibling = load_project(name)
-        given = {repo: path for repo, path in paths.items() if repo in sibling.repositories}
-        if any(_shares(project, sibling, pin) for pin in sibling.pins) and (given or project.name in known):
-            found.append(_with_providers(project, load_project(name, given)))
+    for sibling in _sharing(project):
+        given = {name: path for name, path in paths.items() if name in sibling.repositories}
+        if given or project.name in shipped_projects():
+            found.append(_with_providers(project, load_project(sibling.name, given)))
     return tuple(found)
+
+
+def sibling_repositories(project: Project) -> frozenset[str]:
+    """Return the names of repositories that only the siblings have."""
+    names = {name for sibling in _sharing(project) for name in sibling.repositories}
+    return frozenset(names - set(project.repositories))
+
+
+def _sharing(project: Project) -> Iterator[Project]:
+    for name in shipped_projects():
+        sibling = load_project(name)
+        if name != project.name and any(_shares(project, sibling, pin) for pin in sibling.pins):
+            yield sibling
 
 
 def _shares(project: Project, sibling: Project, pin: PinConfig) -> bool:

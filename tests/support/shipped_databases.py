@@ -1,4 +1,4 @@
-"""A consumer of the shipped default project, with databases that are pointers to real ones, and find-dbs beside them."""
+"""A consumer of the shipped default project: databases that are pointers to real ones, and find-dbs beside them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ ABI5, ABI6 = "rocm-5.3.0", "11f2e26f193d398cc67f00d9b8e5a58504a14092"
 PROVIDER_LINE = "64-3-3x3-64=miopenConvolutionFwdAlgoImplicitGEMM:ConvMlirIgemmFwdXdlops,0.2,0,x,y\n"
 OTHER_LINE = "64-3-3x3-64=ConvBinWinograd3x3U:0.1,0,miopenConvolutionFwdAlgoWinograd\n"
 FOLDER = "src/kernels"
+Files = dict[str, "str | bytes | None"]
 
 
 def requirements(ref: str) -> str:
@@ -36,7 +37,7 @@ class Shipped:
         """Return the default project with this clone."""
         return load_project("miopen-rocmlir", {"miopen": str(self.repository.path)})
 
-    def database(self, name: str, *rows: KernelRow) -> dict[str, str | bytes | None]:
+    def database(self, name: str, *rows: KernelRow) -> Files:
         """Write a real database outside the tree; return the pointer that stands for it in the tree."""
         (self.contents / name).unlink(missing_ok=True)
         path = write_database(self.contents / name, rows)
@@ -47,7 +48,7 @@ class Shipped:
         return {f"{FOLDER}/{name}": pointer}
 
 
-def find_db(base: str, *lines: str, packed: bool = False, backend: str = "HIP") -> dict[str, str | bytes | None]:
+def find_db(base: str, *lines: str, packed: bool = False, backend: str = "HIP") -> Files:
     """Return a find-db of these lines by its path in the tree."""
     data = "".join(lines).encode()
     name = f"{FOLDER}/{base}.{backend}.fdb.txt"

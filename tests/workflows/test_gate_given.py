@@ -26,6 +26,7 @@ from tests.support.shipped_databases import (
     FOLDER,
     OTHER_LINE,
     PROVIDER_LINE,
+    Files,
     Shipped,
     find_db,
     requirements,
@@ -163,9 +164,7 @@ def test_a_find_db_narrows_which_databases_and_archs_a_crossing_concerns(shipped
 
 
 def test_a_change_that_moves_no_pin_asks_no_find_db(shipped: Shipped) -> None:
-    shipped.repository.commit(
-        "Words (#9)", {"x": "y"} | find_db("gfx1030_36", OTHER_LINE), at="2022-09-30T12:00:00-07:00"
-    )
+    shipped.repository.commit("Words (#9)", find_db("gfx1030_36", OTHER_LINE), at="2022-09-30T12:00:00-07:00")
     found = taken(shipped, "ROCm/MIOpen#9")
     assert not any(one.ruled_out for one in found.databases or ())
 
@@ -418,7 +417,7 @@ def keys(folder: Path) -> dict[str, Path]:
     return found
 
 
-def signers(key: Path) -> dict[str, str | bytes | None]:
+def signers(key: Path) -> Files:
     public = key.with_suffix(".pub").read_text()
     return {".relmgr/allowed_signers": f'ci@example.org namespaces="relmgr-smoke" {public}'}
 
