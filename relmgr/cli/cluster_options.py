@@ -27,6 +27,7 @@ class JobProgress:
 
     def __init__(self, *, quiet: bool, watched: bool) -> None:
         self.quiet, self.watched = quiet, watched
+        self.last = ""
 
     def __call__(self, job: Job, attempt: Attempt) -> None:
         """Tell one ending."""
@@ -34,4 +35,5 @@ class JobProgress:
             return
         where = f" on {attempt.node}" if attempt.node else ""
         why = f": {attempt.detail}" if attempt.detail else ""
+        why, self.last = (", for the same reason" if why and why == self.last else why), why
         click.echo(f"job {job.name}, attempt {attempt.number}: {attempt.outcome}{where}{why}", err=True)

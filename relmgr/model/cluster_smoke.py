@@ -23,6 +23,14 @@ class ArchSmoke(Noun):
     missing: dict[str, str] = Field(default={}, description="jobs without an answer, and why")
     verdict: Literal["passed", "failed"]
 
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why answers are missing, each reason with the names of its jobs."""
+        found: dict[str, list[str]] = {}
+        for name, why in self.missing.items():
+            found.setdefault(why, []).append(name)
+        return {why: ", ".join(names) for why, names in found.items()}
+
 
 class ClusterSmoke(Noun):
     """The document of `smoke run --cluster`. `folder` holds log, report and pages of every job."""

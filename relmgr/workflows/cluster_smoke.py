@@ -209,7 +209,8 @@ def arch_rows(document: ClusterSmoke) -> list[list[str | None]]:
             stand_in = report.double or ("emulated" if report.emulated else None)
             rows.append(
                 [
-                    each.arch or report.arch,
+                    # On the processor of such a node, nothing is said about its device.
+                    report.arch if each.arch in (None, report.arch) else f"{report.arch} of a {each.arch} node",
                     f"{report.backend} ({stand_in})" if stand_in else report.backend,
                     report.device,
                     report.driver,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -246,9 +247,11 @@ def test_smoke_without_an_answer_does_not_pass(slurm: Slurm, project: str, tmp_p
         slurm.call("scontrol", "update", "nodename=mi300-0", "state=resume")
     assert done.returncode == 3
     assert done.stdout.startswith("FAILED: 2 archs in 4 jobs, on Slurm.\n")
-    assert "No answer for gfx942:\n- gfx942-0: no-node (Slurm has no node for --partition=main --constraint=mi300" in (
-        done.stdout
-    )
+    assert f"\n{platform.machine()} of a gfx908 node  cpu " in done.stdout
+    assert "job gfx942-1, attempt 1: no-node, for the same reason\n" in done.stderr
+    _, _, missing = done.stdout.partition("\nNo answer for gfx942:\n- ")
+    why = "no-node (Slurm has no node for --partition=main --constraint=mi300 --gres=gpu:gfx942:1 --time=12: "
+    assert missing.startswith(f"gfx942-0, gfx942-1: {why}")
     slurm.wait_idle()
     assert relmgr(*SMOKE, "--cluster", "slurm", "--resume", "run").returncode == 0
     assert not (tmp_path / "run" / "jobs" / "gfx908-0" / "2").exists()
