@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def notes_options(command: F) -> F:
-    """Add the range and what notes are made from: RANGE, `--project`, `--repo`, `--pin`, `--pulls`, `--database`."""
+    """Add the range, and the options that say what notes are made from."""
     for decorator in (
         click.option("--database", "databases", multiple=True, metavar="PATH", help="Scan these files or folders too."),
         click.option(
@@ -23,6 +23,7 @@ def notes_options(command: F) -> F:
             metavar="FILE",
             help="Recorded pull requests (JSON list: number, title, body, labels).",
         ),
+        click.option("--github", is_flag=True, help="Ask GitHub for descriptions and labels (GITHUB_TOKEN)."),
         pin_option,
         project_options,
         click.argument("range_", metavar="FROM..TO"),

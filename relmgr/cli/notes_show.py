@@ -31,6 +31,7 @@ def show(
     repos: tuple[str, ...],
     pin_name: str | None,
     pulls: Path | None,
+    github: bool,
     databases: tuple[str, ...],
     format_: str,
     out: Path | None,
@@ -41,10 +42,10 @@ def show(
     A release tag alone means: since the release before it; a train such as 5.4: since the train before it.
     """
     from relmgr.workflows.locate import named_pin
-    from relmgr.workflows.notes import notes_text, take_notes
+    from relmgr.workflows.notes import Asked, notes_text, take_notes
 
     loaded = the_project(project, repos)
-    notes = take_notes(loaded, named_pin(loaded, pin_name), range_, pulls=pulls, databases=databases)
+    notes = take_notes(loaded, named_pin(loaded, pin_name), range_, Asked(pulls, github, databases))
     text = notes_text(loaded, notes, format_)
     if out is not None:
         write_text(out, text)
@@ -64,6 +65,7 @@ def check(
     repos: tuple[str, ...],
     pin_name: str | None,
     pulls: Path | None,
+    github: bool,
     databases: tuple[str, ...],
     pull_request: int | None,
     file: Path | None,
@@ -77,6 +79,7 @@ def check(
     With --pull-request the range is one pull request's, and its entry is shown as it will read.
     """
     from relmgr.workflows.locate import named_pin
+    from relmgr.workflows.notes import Asked
     from relmgr.workflows.notes_check import check_notes
 
     loaded = the_project(project, repos)
@@ -85,8 +88,7 @@ def check(
         loaded,
         pin,
         range_,
-        pulls=pulls,
-        databases=databases,
+        Asked(pulls, github, databases),
         pull_request=pull_request,
         changelog=file or changelog_ref,
     )

@@ -28,6 +28,7 @@ def write(
     repos: tuple[str, ...],
     pin_name: str | None,
     pulls: Path | None,
+    github: bool,
     databases: tuple[str, ...],
     file: Path | None,
     title: str | None,
@@ -39,11 +40,11 @@ def write(
 ) -> None:
     """Insert the section of FROM..TO into the change log, or update it. Lines that people wrote or edited stay."""
     from relmgr.workflows.locate import named_pin
-    from relmgr.workflows.notes import take_notes
+    from relmgr.workflows.notes import Asked, take_notes
     from relmgr.workflows.notes_write import plan_changelog
 
     loaded = the_project(project, repos)
     pin = named_pin(loaded, pin_name)
-    notes = take_notes(loaded, pin, range_, pulls=pulls, databases=databases)
+    notes = take_notes(loaded, pin, range_, Asked(pulls, github, databases))
     document = plan_changelog(loaded, pin, notes, file, title=title, adopt=adopt, apply=apply_)
     emit(document, template="notes/write", format_=format_, out=out, quiet=quiet)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -11,8 +12,9 @@ import pydantic_core
 from relmgr.errors import UserError
 from relmgr.gate.audit import audit
 from relmgr.gate.notes import make_notes
-from relmgr.model.notes import Notes, NotesFacts
+from relmgr.model.notes import Notes, NotesFacts, PullText
 from relmgr.model.project import PinConfig, Project
+from relmgr.model.pull_request import PullRequestRef
 from relmgr.model.ticket import ScannedFile
 from relmgr.render.notes import Form, render_notes
 from relmgr.sources.git import Clone
@@ -22,21 +24,46 @@ from relmgr.sources.recorded_pulls import read_recorded_pulls
 from relmgr.workflows.locate import consumer_clone
 
 
-def take_notes(
-    project: Project, pin: PinConfig, text: str, *, pulls: Path | None = None, databases: Sequence[str] = ()
-) -> Notes:
+@dataclass(frozen=True)
+class Asked:
+    """What notes are made from beside the clones: recorded pull requests, the forge, databases to scan."""
+
+    pulls: Path | None = None
+    github: bool = False
+    databases: Sequence[str] = ()
+
+
+def take_notes(project: Project, pin: PinConfig, text: str, asked: Asked) -> Notes:
     """Return the notes of a range: `FROM..TO`, a release tag (since the one before it), or a train such as `5.4`."""
-    return notes_of(project, pin, read_facts(project, pin, text, pulls=pulls, databases=databases))
+    return notes_of(project, pin, read_facts(project, pin, text, asked))
 
 
-def read_facts(
-    project: Project, pin: PinConfig, text: str, *, pulls: Path | None, databases: Sequence[str]
-) -> NotesFacts:
+def read_facts(project: Project, pin: PinConfig, text: str, asked: Asked) -> NotesFacts:
     """Read what the notes of a range are made of."""
     clone = consumer_clone(project, pin)
     ends = range_ends(clone, project, pin, text)
-    recorded = read_recorded_pulls(pulls) if pulls else None
-    return read_notes_facts(clone, project, pin, ends, pulls=recorded, scans=_scans(project, pin, databases))
+    recorded = read_recorded_pulls(asked.pulls) if asked.pulls else None
+    scans = _scans(project, pin, asked.databases)
+    facts = read_notes_facts(clone, project, pin, ends, pulls=recorded, scans=scans)
+    return _ask_forge(project, facts) if asked.github else facts
+
+
+def _ask_forge(project: Project, facts: NotesFacts) -> NotesFacts:
+    """Return the facts with the pull requests of the range as the forge has them; one that it refuses is a gap."""
+    from relmgr.sources.github import open_github
+    from relmgr.sources.github_pulls import read_pulls
+
+    numbers = dict.fromkeys(number for commit in facts.range_.commits for number in commit.numbers)
+    refs = [PullRequestRef(repository=facts.consumer, number=number) for number in numbers]
+    read = read_pulls(open_github(project.forge), refs)
+    texts = [
+        PullText(number=p.number, title=p.title, body=p.body, labels=p.labels or (), author=p.author)
+        for p in read.found.values()
+    ]
+    gaps = (f"{name}: {why}" for name, why in read.gaps.items())
+    # A file wins over the forge: a person wrote it for these notes.
+    known = {text.number: text for text in (*texts, *(facts.pulls or ()))}
+    return facts.model_copy(update={"pulls": tuple(known.values()), "gaps": (*facts.gaps, *gaps)})
 
 
 def notes_of(project: Project, pin: PinConfig, facts: NotesFacts) -> Notes:

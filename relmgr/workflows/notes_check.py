@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from relmgr.gate.notes import fold_into_pull_request
@@ -13,7 +12,7 @@ from relmgr.render.changelog import section_text
 from relmgr.render.notes import render_notes
 from relmgr.sources.notes_facts import changelog_path, read_changelog_at
 from relmgr.workflows.locate import consumer_clone
-from relmgr.workflows.notes import notes_of, read_facts
+from relmgr.workflows.notes import Asked, notes_of, read_facts
 from relmgr.workflows.notes_write import read_changelog
 
 
@@ -21,9 +20,8 @@ def check_notes(
     project: Project,
     pin: PinConfig,
     text: str,
+    asked: Asked,
     *,
-    pulls: Path | None = None,
-    databases: Sequence[str] = (),
     pull_request: int | None = None,
     changelog: Path | str | None = None,
 ) -> NotesCheck:
@@ -31,7 +29,7 @@ def check_notes(
 
     `changelog` names another one: a file, or (as text) a ref of the consumer's clone.
     """
-    facts = read_facts(project, pin, text, pulls=pulls, databases=databases)
+    facts = read_facts(project, pin, text, asked)
     if pull_request is not None:
         facts = facts.model_copy(update={"range_": fold_into_pull_request(facts.range_, pull_request)})
     notes = notes_of(project, pin, facts)

@@ -12,7 +12,8 @@ import pytest
 from relmgr.cli import root
 from relmgr.errors import run_to_exit_code
 from relmgr.render.engine import to_json
-from relmgr.workflows.notes import notes_text, take_notes
+from relmgr.workflows.notes import Asked, notes_text, take_notes
+from tests.support.github_standin import StandIn
 from tests.support.graph import build_graph_repository
 from tests.support.invented import Invented, invent, pointer
 
@@ -113,7 +114,7 @@ def test_json_has_the_promised_keys(pair: Invented, capsys: pytest.CaptureFixtur
 
 def test_json_reads_like_every_other_document(pair: Invented) -> None:
     project = pair.project()
-    made = take_notes(project, project.pin(), "v1.0.1..v1.1.0")
+    made = take_notes(project, project.pin(), "v1.0.1..v1.1.0", Asked())
     assert notes_text(project, made, "json") == to_json(made)
 
 
@@ -166,6 +167,25 @@ def test_descriptions_from_a_file_decide_the_headings(
     file.write_text('{"number": 1}', encoding="utf-8")
     assert notes("show", "v1.0.1..v1.1.0", *given(pair), "--pulls", file) == 2
     assert "not a list of pull requests" in capsys.readouterr().err
+
+
+def test_the_forge_is_asked_for_descriptions(
+    pair: Invented, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with StandIn().running() as standin:
+        standin.add_repo("acme/gadget")
+        body = "## Changelog Category\n- [x] Removed: gone\n"
+        standin.add_pull("acme/gadget", 3, title="Use another forge", body=body, state="closed", merged=True)
+        monkeypatch.setenv("GITHUB_API_URL", standin.url)
+        monkeypatch.setenv("GITHUB_TOKEN", "planted-token-0123")
+        assert notes("show", "v1.0.1..v1.1.0", *given(pair), "--github", "--format", "json") == 0
+        assert standin.writes() == []
+    found = read(capsys)
+    assert {s["heading"]: [(e["text"], e["grouped_by"]) for e in s["entries"]] for s in found["sections"]}[
+        "Removed"
+    ] == [("Use another forge", "category-block")]
+    # The others are not there: each is said, and its heading is guessed.
+    assert [gap.partition(":")[0] for gap in found["gaps"]] == [f"acme/gadget#{n}" for n in (2, 4, 5, 6)]
 
 
 # -- writing --------------------------------------------------------------------------------------------------------

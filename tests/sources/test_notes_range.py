@@ -23,7 +23,7 @@ from relmgr.sources.git import Clone
 from relmgr.sources.notes_facts import read_notes_facts
 from relmgr.sources.notes_range import parse_commit, previous_release, read_range, train_ends
 from relmgr.sources.recorded_pulls import read_recorded_pulls
-from relmgr.workflows.notes import take_notes
+from relmgr.workflows.notes import Asked, take_notes
 from tests.support.repositories import TestRepository, new_repository
 
 
@@ -323,7 +323,7 @@ def miopen() -> Path:
 
 def notes_of(path: Path, text: str) -> Notes:
     project = load_project("miopen-rocmlir", {"miopen": str(path)})
-    return take_notes(project, project.pin(), text)
+    return take_notes(project, project.pin(), text, Asked())
 
 
 @pytest.mark.realhistory
