@@ -47,6 +47,7 @@ DOCUMENTS: dict[str, str] = {
     "smoke-plan": "relmgr.model.smoke:SmokePlan",
     "smoke-provider": "relmgr.model.smoke:ProviderCheck",
     "smoke-run": "relmgr.model.smoke_report:SmokeReport",
+    "smoke-run-cluster": "relmgr.model.cluster_smoke:ClusterSmoke",
     "snapshot": "relmgr.model.snapshot:Snapshot",
     "status": "relmgr.model.status:Status",
     "status-releases": "relmgr.model.audit:ReleaseRow[]",
