@@ -15,8 +15,8 @@ from relmgr.gate.note_headings import choose_heading, guess_heading, read_catego
 from relmgr.gate.notes import fold_into_pull_request, make_notes, section_title
 from relmgr.gate.notes_check import Told, check_pull_request, find_missing
 from relmgr.model.abi import AbiVersion
-from relmgr.model.audit import ReleaseFacts
-from relmgr.model.base import Convention
+from relmgr.model.audit import AuditFinding, ReleaseFacts
+from relmgr.model.base import Convention, Level, Outcome
 from relmgr.model.databases import DatabaseFact, Introduction
 from relmgr.model.notes import (
     Fragment,
@@ -364,6 +364,36 @@ def test_the_change_that_crossed_is_named_whatever_its_title_says() -> None:
     assert "* The pin crossed with #1 on 2030-05-01" in text
     assert "* Tidy up – **moves the pin to `f50`, kernel ABI 41 → 50** ([#1](https://github.com/" in text
     assert "On downgrade to `v1`: delete `*.ukdb` again" in text
+
+
+def test_n6_no_text_of_strangers_is_markup_on_the_page() -> None:
+    evil = "<script>alert(1)</script>"
+    crossing = move(41, 50).model_copy(update={"subject": evil})
+    assert crossing.new is not None
+    crossing = crossing.model_copy(update={"new": crossing.new.model_copy(update={"ref": evil})})
+    made = facts(commit(1, evil), commit(2, f'Revert "{evil}"'), numbers=(41, 50), pin_changes=(crossing,))
+    finding = AuditFinding(
+        kind="branch-pin-at-release",
+        outcome=Outcome.FAILED,
+        level=Level.WARN,
+        commit=None,
+        committed_at=None,
+        pr=None,
+        release="v2",
+        path=None,
+        evidence={"ref": evil},
+        remedy="",
+    )
+    provider = ProviderRange(repository="acme/forge", old=evil, new=evil, direction="unknown", facts=None, gap=evil)
+    made = made.model_copy(update={"findings": (finding,), "provider_range": provider, "gaps": (evil,)})
+    commits = tuple(c.model_copy(update={"author": evil}) for c in (*made.range_.commits, commit(3, evil)))
+    made = made.model_copy(update={"range_": made.range_.model_copy(update={"commits": commits, "from_": evil})})
+    page = render_notes(make_notes(made, SETTINGS), SETTINGS, "html", forge="github.com")
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") > 8
+    for form in ("markdown", "rocm", "github"):
+        text = render_notes(make_notes(made, SETTINGS), SETTINGS, form, forge="github.com")  # type: ignore[arg-type]
+        assert "<script" not in re.sub(r"`[^`\n]*`", "", text)
 
 
 def database(path: str, oid: str, size: int | None = 10, packed: tuple[DatabaseFact, ...] = ()) -> DatabaseFact:
