@@ -14,6 +14,7 @@ from relmgr.model.project import Project
 from relmgr.model.snapshot import Snapshot
 from relmgr.model.trains import Calendar
 from relmgr.model.verdict import GateReport
+from relmgr.sources.trains import read_calendar
 from relmgr.workflows.gate import Calendars, judge, snapshot_of
 from tests.support.repositories import TestRepository, new_repository
 
@@ -313,6 +314,50 @@ def test_a_release_branch_is_a_base(world: World) -> None:
     assert (snapshot.base, snapshot.train) == ("release/2.4", "lib-2.4")
     assert snapshot.train_state is not None
     assert snapshot.train_state.branch == "release/2.4"
+
+
+def trains(*supported: bool | None, withdrawn: str = "") -> Calendar:
+    """Return 2.4 (number 5), 2.5 (6) and, where a third answer is given, 2.6 without a number."""
+    rows: list[dict[str, Any]] = [
+        {"name": "lib-2.4", "cut": "2024-04-01", "abi": {"kabi": 5}, "withdrawn": withdrawn},
+        {"name": "lib-2.5", "cut": "2024-07-01", "abi": {"kabi": 6}},
+        {"name": "lib-2.6"},
+    ]
+    named = [row | {"supported": says} for row, says in zip(rows, supported, strict=False)]
+    return Calendar.model_validate({"defaults": {"base_branch": "main", "owners": ["ada"]}, "trains": named})
+
+
+@pytest.mark.parametrize(
+    ("calendar", "numbers", "outcome"),
+    [
+        (trains(False, True), (6,), Outcome.FAILED),
+        (trains(True, True), (5, 6), Outcome.PASSED),
+        (trains(None, True), None, Outcome.UNKNOWN),
+        (trains(False, None), None, Outcome.UNKNOWN),
+        (trains(False, False), None, Outcome.UNKNOWN),
+        (trains(False, True, True), None, Outcome.UNKNOWN),
+        (trains(None, True, withdrawn="cut, and never tagged"), (6,), Outcome.FAILED),
+    ],
+)
+def test_a_guard_is_dead_when_every_supported_train_decides_it_the_same_way(
+    world: World, calendar: Calendar, numbers: tuple[int, ...] | None, outcome: Outcome
+) -> None:
+    world.library.commit("Take bare pointers (#6)", {"src/launch.cpp": LAUNCH}, at="2024-02-05T12:00:00-08:00")
+    snapshot = snapshot_of(world.project(), "acme/library#6", AT, Calendars(calendar, None))
+    (guards,) = snapshot.guards or ()
+    assert guards.supported == numbers
+    assert outcomes(judge(world.project(), snapshot, recorded=False))["dead-guard-removable"] is outcome
+
+
+def test_of_the_shipped_trains_none_says_whether_it_is_supported() -> None:
+    assert {train.supported for train in read_calendar().trains} == {None}
+    everywhere = Calendar.model_validate(
+        {
+            "defaults": {"base_branch": "main", "supported": False},
+            "trains": [{"name": "lib-2.4"}, {"name": "lib-2.5", "supported": True}],
+        }
+    )
+    assert [train.supported for train in everywhere.trains] == [False, True]
 
 
 def test_a_longer_version_is_another_train(world: World) -> None:

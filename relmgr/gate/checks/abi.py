@@ -157,7 +157,11 @@ class DeadEvidence(Noun):
 def dead_guard_removable(snapshot: Snapshot, params: NoParams) -> Result[DeadEvidence]:
     """No guard is left that every supported number decides the same way."""
     facts = snapshot.guards or ()
-    unread = tuple(f"{fact.contract}: the numbers still supported" for fact in facts if not fact.supported)
+    unread = tuple(
+        f"{fact.contract}: the numbers still supported (not every train says whether it is `supported`)"
+        for fact in facts
+        if not fact.supported
+    )
     dead = tuple(
         DeadGuard(file=guard.file, line=guard.line, condition=guard.condition, always=bool(guard.live_at))
         for fact in facts
