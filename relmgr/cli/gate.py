@@ -80,8 +80,7 @@ def check(
     quiet: bool,
 ) -> int:
     """Judge one pull request, a cut or a release; exit code 1 when a policy blocks or holds it."""
-    from relmgr.sources.trains import calendar_or_gap
-    from relmgr.workflows.gate import Calendars, judge, judge_assuming, recorded_snapshot, snapshot_of
+    from relmgr.workflows.gate import judge, judge_assuming, recorded_snapshot
     from relmgr.workflows.gate_given import with_given
 
     if sum(given is not None for given in (subject, recorded, event, cut, release)) != 1:
@@ -90,11 +89,8 @@ def check(
             next_step="relmgr gate check ROCm/MIOpen#1673",
         )
     given, ships = gate_inputs(scans, databases, tickets, smoke_reports), cut is not None or release is not None
-    if ships and (github or post or base):
-        raise UserError(
-            "a cut or a release is no pull request",
-            next_step="drop --github, --post and --base with --cut or --release",
-        )
+    forge = github or event is not None or (post and not dry_run)
+    refuse_given(given, recorded=recorded is not None, forge=forge, ships=ships, pull=bool(github or post or base))
     loaded, other = the_projects(project, repos, ships=ships)
     when = instant(at, loaded)
     if event is not None:
@@ -103,16 +99,12 @@ def check(
             return EXIT_OK
     if post and not dry_run and (recorded or when or assume):
         raise UserError("--post says what is so now", next_step="drop --at, --assume and --snapshot, or add --dry-run")
-    forge = github or event is not None or (post and not dry_run)
-    refuse_given(given, recorded=recorded is not None, forge=forge)
     if ships:
         snapshot = shipping_snapshot(loaded, other, calendar, cut, release, when)
     elif subject is None:
         snapshot = recorded_snapshot(recorded or "", when)
-    elif forge:
-        snapshot = _live(loaded, subject, when, calendar, base)
     else:
-        snapshot = snapshot_of(loaded, subject, when, Calendars(*calendar_or_gap(calendar or loaded.trains)), base)
+        snapshot = _live(loaded, subject, when, calendar, base, forge=forge)
     snapshot = with_given(loaded, snapshot, given)
     if record is not None:
         emit(snapshot, template="", format_="json", out=record)
@@ -134,13 +126,18 @@ def check(
     return show_posting(posting, code, format_=format_, quiet=quiet)
 
 
-def _live(project: Project, subject: str, when: datetime | None, calendar: Path | None, base: str | None) -> Snapshot:
-    from relmgr.sources.github import open_github
+def _live(
+    project: Project, subject: str, when: datetime | None, calendar: Path | None, base: str | None, *, forge: bool
+) -> Snapshot:
     from relmgr.sources.trains import calendar_or_gap
-    from relmgr.workflows.forge import live_snapshot
-    from relmgr.workflows.gate import Calendars
+    from relmgr.workflows.gate import Calendars, snapshot_of
 
     calendars = Calendars(*calendar_or_gap(calendar or project.trains))
+    if not forge:
+        return snapshot_of(project, subject, when, calendars, base)
+    from relmgr.sources.github import open_github
+    from relmgr.workflows.forge import live_snapshot
+
     return live_snapshot(project, subject, when, calendars, base, open_github(project.forge))
 
 

@@ -57,8 +57,13 @@ def gate_inputs(
     return GateInputs(scans, databases, tickets, smoke_reports)
 
 
-def refuse_given(given: GateInputs, *, recorded: bool, forge: bool) -> None:
-    """Refuse what contradicts itself: recorded facts with others, two sources of tickets."""
+def refuse_given(given: GateInputs, *, recorded: bool, forge: bool, ships: bool, pull: bool) -> None:
+    """Refuse what contradicts itself: recorded facts with others, two sources of tickets, a cut with `pull` options."""
+    if ships and pull:
+        raise UserError(
+            "a cut or a release is no pull request",
+            next_step="drop --github, --post and --base with --cut or --release",
+        )
     if recorded and any(given):
         raise UserError("recorded facts are judged as they are", next_step="drop --snapshot, or what is handed in")
     if forge and given.tickets is not None:

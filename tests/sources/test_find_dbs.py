@@ -77,6 +77,17 @@ def test_k5_the_find_db_of_another_arch_or_chip_is_not_its_own(shipped: Shipped)
     assert only(shipped).may_hold is None
 
 
+@pytest.mark.parametrize(
+    ("database", "beside"), [("gfx90a", "gfx900_56"), ("gfx900", "gfx90a68"), ("gfx99999", "gfx99999")]
+)
+def test_k5_a_whole_archs_database_is_ruled_out_by_that_very_known_arch_only(
+    shipped: Shipped, database: str, beside: str
+) -> None:
+    files = shipped.database(f"{database}.kdb", fwd_row("bare")) | find_db(beside, OTHER_LINE)
+    shipped.repository.commit("x", files)
+    assert only(shipped).may_hold is None
+
+
 def test_a_database_of_a_whole_arch_needs_all_its_chips(shipped: Shipped) -> None:
     database = shipped.database("gfx906.kdb", fwd_row("bare"))
     shipped.repository.commit("x", database | find_db("gfx906_60", OTHER_LINE) | find_db("gfx906_64", OTHER_LINE))

@@ -158,7 +158,7 @@ def dead_guard_removable(snapshot: Snapshot, params: NoParams) -> Result[DeadEvi
     """No guard is left that every supported number decides the same way."""
     facts = snapshot.guards or ()
     unread = tuple(
-        f"{fact.contract}: the numbers still supported (not every train says whether it is `supported`)"
+        f"{fact.contract}: the numbers still supported (not every train says whether it is supported)"
         for fact in facts
         if not fact.supported
     )
