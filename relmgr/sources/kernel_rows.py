@@ -20,6 +20,8 @@ from typing import Any, NamedTuple, TypeVar
 from relmgr.errors import SourceError
 from relmgr.model.code_object import CodeObject, UnreadableCodeObject
 from relmgr.sources.code_object import read_code_object
+from relmgr.sources.device_file import read_device_code
+from relmgr.sources.offload_bundle import is_bundle
 from relmgr.sources.sqlite_readonly import DATABASE_ERRORS
 
 TABLE, INDEX = "kern_db", "idx_kern_db"
@@ -268,9 +270,13 @@ def _code_object(content: bytes | Unreadable) -> CodeObject | Unreadable:
     if isinstance(content, Unreadable):
         return content
     try:
-        return read_code_object(content)
+        if not is_bundle(content):
+            return read_code_object(content)
+        found = read_device_code(content)
     except UnreadableCodeObject as error:
         return Unreadable(f"not a readable code object: {error.what}")
+    # A row is for one device: a bundle of several does not say which of them would be launched.
+    return found[0] if len(found) == 1 else Unreadable(f"an offload bundle of {len(found)} code objects, not one")
 
 
 def md5_of(content: bytes) -> str:

@@ -18,6 +18,7 @@ from relmgr.model.kernel_db import FileScan
 from relmgr.settings import load_project
 from relmgr.sources import kernel_rows
 from relmgr.sources.kernel_db import ScanRules, scan_file
+from tests.support.code_objects import bundle
 from tests.support.databases import (
     KernelRow,
     code_object,
@@ -87,6 +88,24 @@ def test_deep_reads_other_kernels_too_and_finds_the_providers_under_other_names(
     assert scan_file(path, ABI6).stale == 3
     deep = scan_file(path, replace(ABI6, deep=True))
     assert (deep.mlir_rows, deep.stale, deep.conventions["other"]) == (6, 4, 2)
+
+
+def test_deep_looks_inside_offload_bundles(tmp_path: Path) -> None:
+    host = ("host-x86_64-unknown-linux-gnu--", b"")
+    device = "hipv4-amdgcn-amd-amdhsa--gfx90a"
+    old, new = code_object("fwd_xdlops0.descriptor32.gfx90a.cov5"), code_object("fwd_xdlops0.bare.gfx90a.cov5")
+    rows = [
+        kernel_row("one.o", " -mcpu=gfx90a", bundle(host, (device, old))),
+        kernel_row("two.o", " -mcpu=gfx90a", bundle(host, (device, old), ("hipv4-amdgcn-amd-amdhsa--gfx942", new))),
+        kernel_row("none.o", " -mcpu=gfx90a", bundle(host)),
+    ]
+    scan = scan_file(write_database(tmp_path / "gfx90a68.kdb", rows), replace(ABI6, deep=True))
+    assert (scan.rows, scan.stale, [row.id for row in scan.stale_rows]) == (3, 1, [1])
+    said = {finding.row: finding.why for finding in scan.findings if finding.row in (2, 3)}
+    assert said == {
+        2: "two.o: an offload bundle of 2 code objects, not one",
+        3: "none.o: an offload bundle of 0 code objects, not one",
+    }
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 5])
