@@ -5,66 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime
 
-from relmgr.model.base import Noun, Outcome
+from relmgr.model.base import Outcome
 from relmgr.model.times import local_date
-from relmgr.model.trains import UNREADABLE, Disagreement, Train, TrainState, Window, windows_at
-
-
-class FreezeAnswer(Noun):
-    """Whether a branch is frozen at an instant.
-
-    `passed`: open. `pending`: frozen until the end of `windows[0]`, which lasts longest. `unknown`: the calendar, the
-    base branch or the time could not be read; `reason` says which, and that is never an open branch (T2).
-    """
-
-    outcome: Outcome
-    repository: str
-    branch: str | None
-    at: datetime
-    windows: tuple[Window, ...] = ()
-    next: Window | None = None
-    reason: str
-
-    @property
-    def until(self) -> datetime | None:
-        """The first instant at which none of the windows freezes any more."""
-        return self.windows[0].end if self.windows else None
-
-
-def judge_freeze(
-    trains: Sequence[Train] | None, repository: str, branch: str | None, at: datetime, *, gap: str = ""
-) -> FreezeAnswer:
-    """Tell whether `branch`, the change's real base branch (T3), is frozen at `at`.
-
-    `trains` is None when the calendar could not be read, and `gap` then says why. Raises `ValueError` for a naive `at`.
-    """
-    if at.utcoffset() is None:
-        raise ValueError("a time without an offset")
-    unknown = FreezeAnswer(outcome=Outcome.UNKNOWN, repository=repository, branch=branch, at=at, reason="")
-    if trains is None:
-        why = gap.removeprefix(f"{UNREADABLE}: ") or "no calendar was read"
-        return unknown.model_copy(update={"reason": f"{UNREADABLE}: {why}"})
-    if not branch:
-        return unknown.model_copy(update={"reason": "the change's base branch is not known"})
-    windows = windows_at(trains, repository, branch, at)
-    answer = unknown.model_copy(update={"windows": windows, "next": next_freeze(trains, repository, branch, at)})
-    if not windows:
-        return answer.model_copy(update={"outcome": Outcome.PASSED, "reason": f"{branch} is not frozen"})
-    return answer.model_copy(update={"outcome": Outcome.PENDING, "reason": "\n".join(map(refusal, windows))})
-
-
-def refusal(window: Window) -> str:
-    """Return why a freeze holds, until when, and how to get an exception from whom (T5)."""
-    return (
-        f"{', '.join(window.branches)}: {window.phase} of {window.train} until {window.end.isoformat()}. "
-        f"Why: {window.why}. Exception: {window.exception}; ask {', '.join(window.ask)}."
-    )
-
-
-def next_freeze(trains: Sequence[Train], repository: str, branch: str, at: datetime) -> Window | None:
-    """Return the next freeze of `branch` that starts after `at`, or None."""
-    later = [w for t in trains for w in t.windows if w.concerns(repository, branch) and w.start > at]
-    return min(later, key=lambda w: (w.start.timestamp(), w.train, w.phase), default=None)
+from relmgr.model.trains import Disagreement, Train, TrainState, windows_at
 
 
 def open_from(trains: Sequence[Train], repository: str, branch: str, at: datetime) -> datetime:

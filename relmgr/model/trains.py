@@ -289,11 +289,6 @@ def windows_at(trains: Iterable[Train], repository: str, branch: str, at: dateti
     return tuple(sorted(found, key=lambda w: (-w.end.timestamp(), w.train, w.phase)))
 
 
-def freeze_at(trains: Iterable[Train], repository: str, branch: str, at: datetime) -> Window | None:
-    """Return the freeze of `branch` at `at` that lasts longest, or None when it is open."""
-    return next(iter(windows_at(trains, repository, branch, at)), None)
-
-
 class TrainState(Noun):
     """What a repository says about a train at an instant. Dates are the committer's or tagger's own calendar dates.
 
