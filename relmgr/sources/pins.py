@@ -224,6 +224,10 @@ def _changes(
     ancestry: Ancestry,
     abi: AbiReader | None,
 ) -> list[PinChange]:
+    if abi is not None:
+        pins = [state.pin for state in states.values() if state.pin]
+        # All numbers through one reader; each change then takes its two from memory.
+        abi.read_all((pin.repository, pin.ref, pin.ref if pin.ref_kind == "sha" else None) for pin in pins)
     changes: list[PinChange] = []
     removals: list[tuple[set[bytes], SitePin | None]] = []
     for step in sorted(steps, key=lambda s: ancestry.place(s.commit)):

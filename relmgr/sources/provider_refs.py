@@ -34,11 +34,6 @@ class ProviderRefs:
         self.clone = Clone.open(repository.path) if repository.path else None
         self.where = str(repository.path or redact(repository.remote or "") or "no clone and no remote at hand")
 
-    @property
-    def at_hand(self) -> bool:
-        """Tell whether anything can be asked at all."""
-        return self.clone is not None or self.repository.remote is not None
-
     @cached_property
     def _remote(self) -> dict[str, str]:
         """Ref name to object id at the remote; peeled tags end in `^{}`."""
