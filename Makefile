@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
+PYTHONS ?= $(foreach version,3.10 3.11 3.12 3.13,$(shell command -v python$(version)))
 
 .DEFAULT_GOAL := help
 
@@ -25,6 +26,11 @@ slow: $(VENV)/.installed-test ## the long tests (seeds are printed)
 
 realhistory: $(VENV)/.installed-test ## tests on real clones: RELMGR_MIOPEN_CLONE=... RELMGR_MIGRAPHX_CLONE=...
 	$(BIN)/python -m pytest -m realhistory --timeout=900 $(ARGS)
+
+pythons: ## the tests on every Python of PYTHONS (default: those found on the path)
+	for python in $(PYTHONS); do \
+	  echo "== $$python"; $(MAKE) test PYTHON=$$python VENV=build/$$(basename $$python) || exit 1; \
+	done
 
 gpu: $(VENV)/.installed-test ## tests on a GPU
 	$(BIN)/python -m pytest -m gpu $(ARGS)
@@ -51,4 +57,4 @@ format: $(VENV)/.installed-dev ## rewrite the code in the house format
 clean: ## remove what was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help demo test slow realhistory gpu fuzz bench lint docs format clean
+.PHONY: help demo test slow realhistory pythons gpu fuzz bench lint docs format clean
