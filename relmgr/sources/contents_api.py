@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
 from relmgr.errors import SourceError
+from relmgr.sources.git import HEX40
 from relmgr.sources.github import PUBLIC_API, GitHub, GitHubError, NotFound
 from relmgr.sources.github_auth import read_credentials
 from relmgr.sources.github_cache import cache_folder, write_whole
 from relmgr.sources.header_lines import MAX_HEADER
 
-_HEX40 = re.compile(r"^[0-9a-f]{40}$")
 _ABSENT = b"absent\n"
 _PRESENT = b"present\n"
 # Headers are a side source: the ledger answers when GitHub does not.
@@ -41,7 +40,7 @@ class ContentsApi:
         Only full commits are asked for, because only they can be kept. Raises `SourceError` when GitHub cannot be
         reached, does not know the commit, or the file is larger than a header may be.
         """
-        if not _HEX40.match(commit):
+        if not HEX40.match(commit):
             raise SourceError(f"{commit!r} is no full commit", next_step="give 40 hex digits")
         kept = self._cache / sha256("\0".join((self._api, slug, commit, path)).encode()).hexdigest()
         if (data := _load(kept)) is not None:

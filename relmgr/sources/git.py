@@ -23,7 +23,7 @@ from relmgr.sources.git_objects import MAX_BLOB, Blob, ObjectReader
 # Replacement refs would let a repository tell another history; its hooks and monitors are not ours to run.
 _FLAGS = ("--no-replace-objects", "--no-optional-locks")
 _CONFIG = ("core.quotePath=false", "core.fsmonitor=false", "log.showSignature=false", "i18n.logOutputEncoding=UTF-8")
-_HEX40 = re.compile(r"^[0-9a-f]{40}$")
+HEX40 = re.compile(r"^[0-9a-f]{40}$")
 
 
 class MissingObject(SourceError):
@@ -207,7 +207,7 @@ class Clone:
 
     def name_ref(self, text: str) -> NamedRef:
         """Tell what `text` means here: sha, tag or branch; every reading is listed (P8)."""
-        if _HEX40.match(text):
+        if HEX40.match(text):
             kind = self.run("cat-file", "-t", text, check=False)
             if kind == "tag":
                 peeled = self.run("rev-parse", "--verify", "--quiet", f"{text}^{{commit}}", check=False) or None

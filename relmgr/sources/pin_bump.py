@@ -13,10 +13,10 @@ from relmgr.model.bump import Direction, LineEdit, ListedCommit, PinStep
 from relmgr.model.pins import PinChange, PinFinding, PinSide, PinState, SitePin
 from relmgr.model.project import Contract, PinConfig, Project, Repository
 from relmgr.sources.archive import differing_paths, read_archive
-from relmgr.sources.git import Clone, NamedRef
+from relmgr.sources.git import HEX40, Clone, NamedRef
 from relmgr.sources.pin_checks import gather, run_checks
 from relmgr.sources.pin_classify import abi_change, classify
-from relmgr.sources.pin_sites import HEX40, MAX_PIN_FILE, Intent, decode, parse_site, rewrite
+from relmgr.sources.pin_sites import MAX_PIN_FILE, Intent, decode, parse_site, rewrite
 from relmgr.sources.pins import one_branch, pin_history, pin_state
 from relmgr.sources.provider import AbiReader
 from relmgr.sources.provider_refs import ProviderRefs

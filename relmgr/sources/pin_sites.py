@@ -14,9 +14,9 @@ from typing import NamedTuple
 from relmgr.errors import UserError
 from relmgr.model.pins import RefKind, SitePin
 from relmgr.model.project import Repository, Site
+from relmgr.sources.git import HEX40
 
 MAX_PIN_FILE = 8 * 1024 * 1024
-HEX40 = re.compile(r"^[0-9a-f]{40}$")
 _VERSION_LIKE = re.compile(r"^v?\d+(?:\.\d+)+(?:[-.+]\w+)*$")
 
 

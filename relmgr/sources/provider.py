@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,12 +10,10 @@ from relmgr.errors import RelmgrError, SourceError, UserError
 from relmgr.model.abi import AbiVersion
 from relmgr.model.base import Confidence
 from relmgr.model.project import Contract, PinConfig, Project, Repository
-from relmgr.sources.git import Clone, NamedRef
+from relmgr.sources.git import HEX40, Clone, NamedRef
 from relmgr.sources.git_objects import ObjectReader
 from relmgr.sources.header_lines import MAX_HEADER, number_of, read_lines
 from relmgr.sources.ledger import LedgerEntry, read_ledger
-
-_HEX40 = re.compile(r"^[0-9a-f]{40}$")
 
 
 @dataclass(frozen=True)
@@ -148,7 +145,7 @@ class AbiReader:
         """Return (commit, words about it, whether the ref may have stood elsewhere at the time asked about)."""
         stranger = repository is not None and not self._provider.is_named(repository)
         words = f"{repository} is not {self._provider.slug} under any configured name" if stranger else ""
-        if commit or _HEX40.match(ref):
+        if commit or HEX40.match(ref):
             return commit or ref, words, False
         if stranger:
             return None, words, False
@@ -238,7 +235,7 @@ class AbiReader:
             return None, "no ledger"
         entries = read_ledger(contract.ledger)
         own = repository is None or self._provider.is_named(repository)
-        entry = entries.get(commit or "") or (entries.get(ref) if own or _HEX40.match(ref) else None)
+        entry = entries.get(commit or "") or (entries.get(ref) if own or HEX40.match(ref) else None)
         return entry, "" if entry else "not in the ledger"
 
 

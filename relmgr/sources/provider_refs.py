@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from relmgr.errors import SourceError, redact
 from relmgr.model.project import Repository
-from relmgr.sources.git import Clone, NamedRef
+from relmgr.sources.git import HEX40, Clone, NamedRef
 
-_HEX40 = re.compile(r"^[0-9a-f]{40}$")
 LS_REMOTE_SECONDS = 60
 MAX_REMOTE_REFS = 200_000
 
@@ -68,7 +66,7 @@ class ProviderRefs:
             return self.clone.name_ref(text)
         if self.repository.remote is None:
             return None
-        if _HEX40.match(text):
+        if HEX40.match(text):
             tag = next(
                 (name for name, oid in self._remote.items() if oid == text and f"{name}^{{}}" in self._remote), None
             )

@@ -85,7 +85,7 @@ def pulls_on_forge(project: Project, github: GitHub) -> tuple[PullRequest, ...]:
     slugs = [repository.slug for repository in project.repositories.values()]
     forge = Forge(github, read_open_pulls(github, slugs))
     if unread := [forge.pulls.gaps[slug] for slug in slugs if slug in forge.pulls.gaps]:
-        raise SourceError("; ".join(unread), next_step="check the token, or the project's repositories")
+        raise SourceError("; ".join(unread), next_step="check the network, the token and the project's repositories")
     _follow(project, forge)
     return tuple(forge.pulls.found.values())
 

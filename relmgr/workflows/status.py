@@ -8,6 +8,7 @@ from relmgr.model.audit import ReleaseFacts, ReleaseRow
 from relmgr.model.database_age import database_state, release_row
 from relmgr.model.project import PinConfig, Project
 from relmgr.model.status import Status, StatusDatabase
+from relmgr.sources.pins import release_tags
 from relmgr.sources.provider import AbiReader
 from relmgr.sources.releases import read_release_at, read_releases
 from relmgr.workflows.locate import consumer_clone, default_ref
@@ -26,14 +27,16 @@ def show_status(project: Project, pin: PinConfig, at: datetime | None) -> Status
     abi = AbiReader(project, pin)
     commit = commit_at(clone, default_ref(clone, project, pin), at)
     now = read_release_at(clone, project, pin, abi, commit)
-    releases = [r for r in read_releases(clone, project, pin, abi) if at is None or r.tagged_at <= at]
+    tags = [tag for tag, _ in release_tags(clone, project.repositories[pin.consumer])]
+    latest = [tag for tag in tags if at is None or clone.tags[tag].date <= at][-1:]
+    shipped = [read_release_at(clone, project, pin, abi, f"refs/tags/{tag}") for tag in latest]
     return Status(
         consumer=project.repositories[pin.consumer].slug,
         provider=project.repositories[pin.provider].slug,
         taken_at=at or datetime.now(timezone.utc),
         pin=show_pin(project, pin, None, at),
         crossing=now.crossing,
-        latest_release=release_row(releases[-1]) if releases else None,
+        latest_release=release_row(shipped[0].model_copy(update={"tag": latest[0]})) if shipped else None,
         databases=tuple(_shown(now)),
     )
 
