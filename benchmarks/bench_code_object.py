@@ -19,7 +19,7 @@ import msgpack
 from elftools.elf.elffile import ELFFile
 
 from relmgr.model.code_object import classify
-from relmgr.sources.code_object import read_code_object
+from relmgr.sources.code_objects.code_object import read_code_object
 
 ROOT = Path(__file__).parents[1]
 ROWS, ROW_BYTES, ROUNDS = 2_600, 29_000, 5

@@ -48,7 +48,7 @@ def scan(path: str, deep: bool, jobs: int) -> None:
 
 def peer(path: str, deep: bool, jobs: int) -> None:
     """The same scan, with pyelftools and msgpack in place of the reader."""
-    from relmgr.sources import kernel_rows
+    from relmgr.sources.databases import rows as kernel_rows
 
     kernel_rows.read_code_object = _read_by_pyelftools
     _scan_with(path, deep, jobs)
@@ -56,7 +56,7 @@ def peer(path: str, deep: bool, jobs: int) -> None:
 
 def _scan_with(path: str, deep: bool, jobs: int) -> None:
     from relmgr.settings import load_project
-    from relmgr.sources.kernel_db import ScanRules, scan_file
+    from relmgr.sources.databases.scan import ScanRules, scan_file
 
     contract = load_project("miopen-rocmlir").contracts["miir"]
     rules = ScanRules(contract.kernel_symbol, contract.solvers, "bare-pointer", deep=deep, jobs=jobs)
@@ -107,8 +107,8 @@ def _read_by_pyelftools(data: bytes) -> Any:
 def cached(path: str) -> None:
     """The second scan of an unchanged file."""
     from relmgr.settings import load_project
-    from relmgr.sources.kernel_db import ScanRules
-    from relmgr.sources.scan_cache import scan_cached
+    from relmgr.sources.databases.scan import ScanRules
+    from relmgr.sources.databases.scan_cache import scan_cached
 
     contract = load_project("miopen-rocmlir").contracts["miir"]
     scan_cached(
@@ -120,7 +120,7 @@ def child(what: str, path: str, deep: bool, jobs: int) -> None:
     """Run one measurement in this process and print its figures; imports are not counted on either side."""
     if what != "floor":
         import relmgr.settings
-        import relmgr.sources.scan_cache  # noqa: F401
+        import relmgr.sources.databases.scan_cache  # noqa: F401
     if what == "peer":
         import elftools.elf.elffile
         import elftools.elf.sections  # noqa: F401

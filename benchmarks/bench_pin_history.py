@@ -22,8 +22,8 @@ from pathlib import Path
 SITES = ["requirements.txt", "mlir-requirements.txt", "Dockerfile"]
 
 _IMPORTS = (
-    "from pathlib import Path; from relmgr.settings import load_project; from relmgr.sources.git import Clone; "
-    "from relmgr.sources import pins; from relmgr.sources.provider import AbiReader; import git; "
+    "from pathlib import Path; from relmgr.settings import load_project; from relmgr.sources.git.clone import Clone; "
+    "from relmgr.sources.pins import history as pins; from relmgr.sources.provider.abi import AbiReader; import git; "
 )
 _RELMGR = _IMPORTS + (
     "import sys; p = load_project('miopen-rocmlir', {'miopen': sys.argv[1]}); c = Clone.open(Path(sys.argv[1])); "

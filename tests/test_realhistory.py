@@ -13,9 +13,9 @@ import pytest
 
 from relmgr.model.project import Project
 from relmgr.settings import load_project
-from relmgr.sources.git import Clone
-from relmgr.sources.pins import all_refs, one_branch, pin_history, pin_state, release_branches
-from relmgr.sources.provider import AbiReader
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.pins.history import all_refs, one_branch, pin_history, pin_state, release_branches
+from relmgr.sources.provider.abi import AbiReader
 from relmgr.workflows.audit import run_audit
 from tests.sources.test_pins import DEVELOP
 from tests.workflows.test_audit import EIGHT, FIVE

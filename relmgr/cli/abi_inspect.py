@@ -34,7 +34,7 @@ def inspect(
     """
     from relmgr.cli.options import the_project
     from relmgr.cli.output import emit
-    from relmgr.sources.device_file import read_file
+    from relmgr.sources.code_objects.device_file import read_file
     from relmgr.workflows.locate import named_pin
 
     loaded = the_project(project, repos)

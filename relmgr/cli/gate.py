@@ -135,7 +135,7 @@ def _live(
     calendars = Calendars(*calendar_or_gap(calendar or project.trains))
     if not forge:
         return snapshot_of(project, subject, when, calendars, base)
-    from relmgr.sources.github import open_github
+    from relmgr.sources.github.client import open_github
     from relmgr.workflows.forge import live_snapshot
 
     return live_snapshot(project, subject, when, calendars, base, open_github(project.forge))

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def subject_of_event(project: Project, file: Path) -> str | None:
     """Return the pull request to judge; None, with a line that says why, when there is none."""
     from relmgr.render.workflow_commands import inert
-    from relmgr.sources.github import open_github
-    from relmgr.sources.github_event import read_event
+    from relmgr.sources.github.client import open_github
+    from relmgr.sources.github.event import read_event
     from relmgr.workflows.event import called_for
 
     called = called_for(project, read_event(file, os.environ.get("GITHUB_EVENT_NAME")), open_github(project.forge))

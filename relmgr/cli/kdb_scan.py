@@ -123,7 +123,7 @@ def diff(
     """
     from relmgr.cli.options import the_project
     from relmgr.cli.output import emit
-    from relmgr.sources.kernel_db_diff import diff_databases
+    from relmgr.sources.databases.diff import diff_databases
     from relmgr.workflows.locate import named_pin
 
     loaded = the_project(project, repos)

@@ -85,7 +85,7 @@ def ticket(
 def _beside_issues(
     project: Project, pin: PinConfig, trains: Calendar, train: str | None, given: TicketInputs
 ) -> Tickets:
-    from relmgr.sources.github import open_github
+    from relmgr.sources.github.client import open_github
     from relmgr.workflows.post import tickets_beside_issues
 
     return tickets_beside_issues(project, pin, trains, train, given, open_github(project.forge))

@@ -66,7 +66,7 @@ def plan(
 
 
 def _on_forge(project: Project) -> tuple[PullRequest, ...]:
-    from relmgr.sources.github import open_github
+    from relmgr.sources.github.client import open_github
     from relmgr.workflows.forge import pulls_on_forge
 
     return pulls_on_forge(project, open_github(project.forge))

@@ -46,7 +46,7 @@ def bump(
     """Plan moving the pin in all of its sites; --apply commits it. Exit code 1 when a check refuses it."""
     from relmgr.render.bump import abi_line
     from relmgr.render.comment import quoted
-    from relmgr.sources.pin_bump import Target
+    from relmgr.sources.pins.bump import Target
     from relmgr.workflows.bump import apply_bump, plan_bump, post_bump
     from relmgr.workflows.locate import named_pin
     from relmgr.workflows.post import sink_of

@@ -9,7 +9,7 @@ from relmgr.model.actions import Action, Done, Posting, SetLabels, UpsertCheck, 
 from relmgr.sinks.github_checks import upsert_check
 from relmgr.sinks.github_comments import upsert_comment
 from relmgr.sinks.github_threads import close_pull, set_labels, upsert_issue, upsert_pull
-from relmgr.sources.github import GitHub, RateLimited
+from relmgr.sources.github.client import GitHub, RateLimited
 
 
 class GitHubSink:

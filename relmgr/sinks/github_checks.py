@@ -8,7 +8,7 @@ from typing import Any
 from relmgr.model.actions import Annotation, Done, UpsertCheck
 from relmgr.render.comment import LONGEST_SUMMARY, fit_body
 from relmgr.sinks.github_once import LOOKS, Entry, create_once
-from relmgr.sources.github import GitHub, GitHubError, Uncertain
+from relmgr.sources.github.client import GitHub, GitHubError, Uncertain
 
 # https://docs.github.com/en/rest/checks/runs: at most 50 annotations a request; further ones are added.
 BATCH = 50

@@ -7,7 +7,7 @@ from contextlib import suppress
 from relmgr.model.actions import Done, UpsertComment, marker_of
 from relmgr.render.comment import fit_body
 from relmgr.sinks.github_once import Entry, create_once, same_text
-from relmgr.sources.github import GitHub, NotFound
+from relmgr.sources.github.client import GitHub, NotFound
 
 
 def upsert_comment(github: GitHub, action: UpsertComment) -> Done:

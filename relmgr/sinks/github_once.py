@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from relmgr.sources.github import GitHub, Uncertain
+from relmgr.sources.github.client import GitHub, Uncertain
 
 LOOKS = 4
 

@@ -12,7 +12,7 @@ from relmgr.model.pull_request import PullRequestRef
 from relmgr.render.checklist_merge import merge_checklist
 from relmgr.render.comment import LONGEST_BODY, fit_body, length
 from relmgr.sinks.github_once import Entry, create_once, holds_line, same_text
-from relmgr.sources.github import GitHub, GitHubError, NotFound
+from relmgr.sources.github.client import GitHub, GitHubError, NotFound
 
 _REASONS = {"open": "reopened", "done": "completed", "withdrawn": "not_planned"}
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from relmgr.errors import SourceError, UserError
-from relmgr.sources.db_files import read_bz2, sha256_of, unpacked
-from relmgr.sources.kernel_rows import require_table
-from relmgr.sources.sqlite_readonly import DATABASE_ERRORS, open_readonly
+from relmgr.sources.databases.files import read_bz2, sha256_of, unpacked
+from relmgr.sources.databases.rows import require_table
+from relmgr.sources.databases.sqlite_readonly import DATABASE_ERRORS, open_readonly
 
 PARTIAL, NEW = ".relmgr-partial", ".relmgr-new"
 _CHUNK = 1 << 20

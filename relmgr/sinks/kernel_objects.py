@@ -8,8 +8,8 @@ from pathlib import Path
 
 from relmgr.errors import UserError
 from relmgr.model.kernel_db import Extract, ExtractedObject
-from relmgr.sources.db_files import unpacked
-from relmgr.sources.kernel_rows import (
+from relmgr.sources.databases.files import unpacked
+from relmgr.sources.databases.rows import (
     Row,
     Unreadable,
     list_rows,
@@ -19,7 +19,7 @@ from relmgr.sources.kernel_rows import (
     require_table,
     unpack,
 )
-from relmgr.sources.sqlite_readonly import open_readonly
+from relmgr.sources.databases.sqlite_readonly import open_readonly
 
 MAX_OBJECTS = 10_000
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.+-]+")

@@ -13,12 +13,12 @@ from relmgr.model.databases import DatabaseFact
 from relmgr.model.pins import PinChange, SitePin
 from relmgr.model.project import PinConfig, Project, Repository
 from relmgr.model.trains import Calendar, Train, TrainState
-from relmgr.sources.ancestry import read_ancestry
-from relmgr.sources.databases import DatabaseFiles, DatabaseHistory
-from relmgr.sources.git import Clone
-from relmgr.sources.pins import Scope, pin_history, pin_state
-from relmgr.sources.provider import AbiReader
-from relmgr.sources.provider_refs import ProviderRefs
+from relmgr.sources.databases.history import DatabaseFiles, DatabaseHistory
+from relmgr.sources.git.ancestry import read_ancestry
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.pins.history import Scope, pin_history, pin_state
+from relmgr.sources.provider.abi import AbiReader
+from relmgr.sources.provider.refs import ProviderRefs
 from relmgr.sources.trains import missing_state, read_train_state
 
 _HEADING = re.compile(r"^##(?!#)\s*(?P<words>\S.*)$")

@@ -10,12 +10,12 @@ from relmgr.model.audit import ReleaseFacts
 from relmgr.model.databases import DatabaseFact
 from relmgr.model.pins import PinChange, PinState
 from relmgr.model.project import PinConfig, Project
-from relmgr.sources.ancestry import read_ancestry
-from relmgr.sources.databases import DatabaseFiles, DatabaseHistory
-from relmgr.sources.find_dbs import FindDbs
-from relmgr.sources.git import Clone
-from relmgr.sources.pins import Scope, pin_history, pin_states, release_tags
-from relmgr.sources.provider import AbiReader
+from relmgr.sources.databases.find_dbs import FindDbs
+from relmgr.sources.databases.history import DatabaseFiles, DatabaseHistory
+from relmgr.sources.git.ancestry import read_ancestry
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.pins.history import Scope, pin_history, pin_states, release_tags
+from relmgr.sources.provider.abi import AbiReader
 
 
 def read_releases(

@@ -17,13 +17,13 @@ from relmgr.model.facts import ChangelogFact, GuardAt, GuardFact, PinMove, Surfa
 from relmgr.model.project import Contract, PinConfig, Project, Repository
 from relmgr.model.snapshot import Role, Snapshot
 from relmgr.model.trains import Calendar, next_train_to_cut, supported_numbers, train_of_branch
-from relmgr.sources.change import Change, added_lines, changed_files, commit_before
-from relmgr.sources.change_pins import ChangedPins
-from relmgr.sources.change_rules import PolicyReader, read_policy_edits, read_waivers
-from relmgr.sources.git import Clone
-from relmgr.sources.guards import GuardAnalysis, find_guards, glob_pattern, read_guard_sources
-from relmgr.sources.headers import read_header
-from relmgr.sources.provider import AbiReader
+from relmgr.sources.changes.change import Change, added_lines, changed_files, commit_before
+from relmgr.sources.changes.pins import ChangedPins
+from relmgr.sources.changes.rules import PolicyReader, read_policy_edits, read_waivers
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.guards.branches import GuardAnalysis, find_guards, glob_pattern, read_guard_sources
+from relmgr.sources.headers.header import read_header
+from relmgr.sources.provider.abi import AbiReader
 from relmgr.sources.trains import read_train_state
 
 FORGE = "the forge was not asked; a clone does not hold this"

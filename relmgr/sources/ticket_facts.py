@@ -10,11 +10,11 @@ from relmgr.model.databases import DatabaseFact
 from relmgr.model.pins import PinChange
 from relmgr.model.project import PinConfig, Project
 from relmgr.model.ticket import DatabaseFacts, DatedDatabase
-from relmgr.sources.ancestry import read_ancestry
-from relmgr.sources.databases import DatabaseFiles, DatabaseHistory
-from relmgr.sources.git import Clone
-from relmgr.sources.pins import Scope, pin_history, pin_state
-from relmgr.sources.provider import AbiReader
+from relmgr.sources.databases.history import DatabaseFiles, DatabaseHistory
+from relmgr.sources.git.ancestry import read_ancestry
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.pins.history import Scope, pin_history, pin_state
+from relmgr.sources.provider.abi import AbiReader
 
 
 class RebuildFacts(NamedTuple):

@@ -17,7 +17,7 @@ from relmgr.model.base import Convention
 from relmgr.model.kernel_db import FileScan, KdbScan
 from relmgr.model.ticket import ExistingTicket, ScannedFile, TicketState
 from relmgr.model.ticket_block import NotATicket, parse_block
-from relmgr.sources.kernel_db import ScanRules, scan_file
+from relmgr.sources.databases.scan import ScanRules, scan_file
 
 MAX_SCAN_BYTES = 512 << 20
 MAX_TICKETS_BYTES = 64 << 20

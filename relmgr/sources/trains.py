@@ -12,7 +12,7 @@ from relmgr.model.times import local_date
 from relmgr.model.trains import UNREADABLE, Calendar, Train, TrainState
 from relmgr.resources import shipped
 from relmgr.settings import MAX_CONFIG_BYTES, parse_yaml, read_yaml, validate
-from relmgr.sources.git import Clone, Ref
+from relmgr.sources.git.clone import Clone, Ref
 
 
 def shipped_calendar() -> Path:

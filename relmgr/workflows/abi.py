@@ -6,10 +6,10 @@ from relmgr.errors import SourceError, UserError
 from relmgr.model.abi import AbiDiff, AbiVersion, Header
 from relmgr.model.abi_diff import compare_headers, unreadable
 from relmgr.model.project import PinConfig, Project
-from relmgr.sources.contents_api import ContentsApi
-from relmgr.sources.headers import read_header
-from relmgr.sources.pins import pin_state
-from relmgr.sources.provider import AbiReader
+from relmgr.sources.github.contents import ContentsApi
+from relmgr.sources.headers.header import read_header
+from relmgr.sources.pins.history import pin_state
+from relmgr.sources.provider.abi import AbiReader
 from relmgr.workflows.locate import consumer_clone, default_ref
 
 

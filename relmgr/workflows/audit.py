@@ -16,10 +16,10 @@ from relmgr.model.project import PinConfig, Project
 from relmgr.model.ticket import ScannedFile
 from relmgr.render.engine import render
 from relmgr.render.timeline import timeline
-from relmgr.sources.api_changes import read_api_changes
-from relmgr.sources.db_files import find_databases
-from relmgr.sources.pins import one_branch, pin_history, pin_state, release_branches
-from relmgr.sources.provider import AbiReader
+from relmgr.sources.databases.files import find_databases
+from relmgr.sources.pins.history import one_branch, pin_history, pin_state, release_branches
+from relmgr.sources.provider.abi import AbiReader
+from relmgr.sources.provider.api_changes import read_api_changes
 from relmgr.sources.releases import read_releases
 from relmgr.sources.ticket_files import scan_databases
 from relmgr.workflows.kdb import scan_rules, target_abi

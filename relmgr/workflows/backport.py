@@ -9,10 +9,10 @@ from relmgr.gate.backport import judge_backport
 from relmgr.model.backport import Backport, BackportFacts, OpenRevert, Original, Target
 from relmgr.model.project import Project
 from relmgr.sinks.git_backport import Picked, by_hand, land, picked, sweep_scratch
-from relmgr.sources.backports import find_original, find_taken, find_target, look_alike, pin_steps
-from relmgr.sources.commit_log import read_commits
-from relmgr.sources.git import Clone
-from relmgr.sources.reverts import Reverts, reverts_missing_on
+from relmgr.sources.changes.backports import find_original, find_taken, find_target, look_alike, pin_steps
+from relmgr.sources.changes.reverts import Reverts, reverts_missing_on
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.git.commit_log import read_commits
 from relmgr.workflows.trains import clones_at_hand
 
 

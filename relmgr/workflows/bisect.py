@@ -9,8 +9,8 @@ from relmgr.gate.bisect import narrow, next_trial
 from relmgr.model.bisect import Bisection, Trial
 from relmgr.model.project import PinConfig, Project
 from relmgr.sinks.bisect_tree import try_commit, work_tree
-from relmgr.sources.git import Clone
-from relmgr.sources.pins import one_branch, pin_history
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.pins.history import one_branch, pin_history
 from relmgr.workflows.locate import consumer_clone, default_ref
 
 

@@ -12,9 +12,9 @@ from relmgr.model.bump import Bumped, BumpPlan, StaleDatabase
 from relmgr.model.project import PinConfig, Project
 from relmgr.render.bump import branch_of, bump_message, bump_title, pull_action
 from relmgr.sinks.git_bump import commit_on_branch, push_branch
-from relmgr.sources.databases import DatabaseFiles
-from relmgr.sources.git import Clone
-from relmgr.sources.pin_bump import Move, Target, plan_move
+from relmgr.sources.databases.history import DatabaseFiles
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.pins.bump import Move, Target, plan_move
 from relmgr.workflows.locate import consumer_clone, named_pin
 from relmgr.workflows.post import Sink
 

@@ -17,8 +17,8 @@ from relmgr.model.cluster import OUTPUT, ClusterName, Job, JobReport
 from relmgr.model.kernel_db import FileScan, KdbScan, ScanFinding
 from relmgr.model.project import PinConfig, Project
 from relmgr.settings import PROJECT_FILE, find_project_file, shipped_projects
-from relmgr.sources.db_files import find_databases
-from relmgr.sources.kernel_db import describe_file
+from relmgr.sources.databases.files import find_databases
+from relmgr.sources.databases.scan import describe_file
 from relmgr.workflows.kdb import Target, sum_up
 
 MAX_OUTPUT_BYTES = 256 << 20

@@ -24,7 +24,7 @@ from relmgr.sinks.git_branches import (
     require_remote,
     take_back,
 )
-from relmgr.sources.git import Clone
+from relmgr.sources.git.clone import Clone
 from relmgr.sources.stored_cuts import hold_stored_cut
 from relmgr.workflows.cut import cut_facts
 from relmgr.workflows.trains import clones_at_hand

@@ -10,8 +10,8 @@ from relmgr.gate.slash_commands import new_commands, permit_commands, read_comma
 from relmgr.model.event import ForgeEvent
 from relmgr.model.project import Project
 from relmgr.model.slash_commands import Commenter
-from relmgr.sources.github import GitHub
-from relmgr.sources.github_facts import read_permission
+from relmgr.sources.github.client import GitHub
+from relmgr.sources.github.facts import read_permission
 
 
 class Called(NamedTuple):

@@ -15,10 +15,10 @@ from relmgr.model.project import Project
 from relmgr.model.pull_request import PullRequest, PullRequestRef
 from relmgr.model.snapshot import Snapshot
 from relmgr.model.ticket_block import NotATicket, parse_block
-from relmgr.sources.git import Clone
-from relmgr.sources.github import GitHub
-from relmgr.sources.github_facts import Landed, read_landed, read_ticket_issues, ref_of, with_dependencies, with_pull
-from relmgr.sources.github_pulls import Pulls, read_open_pulls, read_pull, read_pulls
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.github.client import GitHub
+from relmgr.sources.github.facts import Landed, read_landed, read_ticket_issues, ref_of, with_dependencies, with_pull
+from relmgr.sources.github.pulls import Pulls, read_open_pulls, read_pull, read_pulls
 from relmgr.workflows.gate_order import with_order
 
 if TYPE_CHECKING:

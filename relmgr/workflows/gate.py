@@ -18,8 +18,8 @@ from relmgr.model.pull_request import PullRequestRef
 from relmgr.model.snapshot import Snapshot
 from relmgr.model.trains import Calendar
 from relmgr.model.verdict import GateReport, WhatIf
-from relmgr.sources.change import find_change
-from relmgr.sources.git import Clone
+from relmgr.sources.changes.change import find_change
+from relmgr.sources.git.clone import Clone
 from relmgr.sources.recorded import read_recorded
 from relmgr.sources.snapshot import take_snapshot
 from relmgr.workflows.gate_databases import with_databases

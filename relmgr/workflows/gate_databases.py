@@ -10,9 +10,9 @@ from relmgr.gate.tickets import shipped_databases
 from relmgr.model.project import PinConfig, Project
 from relmgr.model.snapshot import Snapshot
 from relmgr.model.ticket import DatabaseFacts
-from relmgr.sources.find_dbs import FindDbs
-from relmgr.sources.git import Clone
-from relmgr.sources.provider import AbiReader
+from relmgr.sources.databases.find_dbs import FindDbs
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.provider.abi import AbiReader
 from relmgr.sources.ticket_facts import read_listed_databases, read_rebuild_facts
 from relmgr.workflows.ticket import read_scans
 

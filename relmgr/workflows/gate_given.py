@@ -16,8 +16,8 @@ from relmgr.model.snapshot import Snapshot
 from relmgr.model.ticket import ExistingTicket
 from relmgr.model.trains import Train, next_train_to_cut
 from relmgr.settings import MAX_CONFIG_BYTES
-from relmgr.sources.change import commit_before
-from relmgr.sources.git import Clone
+from relmgr.sources.changes.change import commit_before
+from relmgr.sources.git.clone import Clone
 from relmgr.sources.smoke_reports import read_report
 from relmgr.sources.ticket_files import read_existing
 from relmgr.workflows.gate_databases import kernel_pin, with_databases

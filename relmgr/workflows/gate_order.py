@@ -6,8 +6,8 @@ from relmgr.model.facts import Dependency, MergeAfter, Suggestion
 from relmgr.model.order import MergeEvent, NotUnderstood, OrderDeclarations, OrderSuggestion
 from relmgr.model.project import Project
 from relmgr.model.snapshot import Snapshot
-from relmgr.sources.dependencies import pin_reached, pinned_companions, read_dependency
-from relmgr.sources.git import Clone
+from relmgr.sources.changes.dependencies import pin_reached, pinned_companions, read_dependency
+from relmgr.sources.git.clone import Clone
 
 
 def with_order(project: Project, snapshot: Snapshot, declared: OrderDeclarations, clone: Clone) -> Snapshot:

@@ -12,10 +12,10 @@ from relmgr.model.project import PinConfig, Project
 from relmgr.model.snapshot import Snapshot
 from relmgr.model.trains import Calendar, Train
 from relmgr.settings import load_project, shipped_projects
-from relmgr.sources.change import commit_before
-from relmgr.sources.change_rules import standing_waivers
-from relmgr.sources.consumer_pins import read_consumer_pin, read_pins_at, unread_pin
-from relmgr.sources.git import Clone
+from relmgr.sources.changes.change import commit_before
+from relmgr.sources.changes.rules import standing_waivers
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.pins.consumer import read_consumer_pin, read_pins_at, unread_pin
 from relmgr.sources.trains import read_train_state
 from relmgr.workflows.gate_databases import with_databases
 from relmgr.workflows.locate import consumer_clone

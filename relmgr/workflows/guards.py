@@ -10,13 +10,13 @@ from relmgr.errors import SourceError, UserError
 from relmgr.model.guards import GuardPatch, GuardReport
 from relmgr.model.pins import PinState
 from relmgr.model.project import Contract, PinConfig, Project, Repository
-from relmgr.sources.expressions import OutOfFuel
-from relmgr.sources.git import Clone
-from relmgr.sources.guard_patch import plan_removal, render_diff
-from relmgr.sources.guard_proof import prove
-from relmgr.sources.guards import GuardAnalysis, find_guards, read_guard_sources
-from relmgr.sources.pins import pin_states, release_tags
-from relmgr.sources.provider import AbiReader
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.guards.branches import GuardAnalysis, find_guards, read_guard_sources
+from relmgr.sources.guards.expressions import OutOfFuel
+from relmgr.sources.guards.patch import plan_removal, render_diff
+from relmgr.sources.guards.proof import prove
+from relmgr.sources.pins.history import pin_states, release_tags
+from relmgr.sources.provider.abi import AbiReader
 from relmgr.workflows.locate import consumer_clone, default_ref
 
 

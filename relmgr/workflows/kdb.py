@@ -10,10 +10,10 @@ from relmgr.errors import SourceError
 from relmgr.model.base import Convention
 from relmgr.model.kernel_db import FileScan, KdbScan, ScanTotals, TuningScan
 from relmgr.model.project import PinConfig, Project
-from relmgr.sources.db_files import find_databases
-from relmgr.sources.kernel_db import ScanRules, scan_file
-from relmgr.sources.scan_cache import scan_cached
-from relmgr.sources.tuning_db import read_tuning_file
+from relmgr.sources.databases.files import find_databases
+from relmgr.sources.databases.scan import ScanRules, scan_file
+from relmgr.sources.databases.scan_cache import scan_cached
+from relmgr.sources.databases.tuning import read_tuning_file
 
 # (file, rows done, rows in all)
 FileProgress = Callable[[Path, int, int], None]

@@ -10,8 +10,8 @@ from pathlib import Path
 from relmgr.errors import SourceError, UserError
 from relmgr.model.kernel_db import FileScan, PrunePlan
 from relmgr.sinks.kernel_db import NEW, write_pruned
-from relmgr.sources.db_files import is_packed, sha256_of
-from relmgr.sources.kernel_db import ScanRules, scan_file
+from relmgr.sources.databases.files import is_packed, sha256_of
+from relmgr.sources.databases.scan import ScanRules, scan_file
 from relmgr.workflows.kdb import Target
 
 

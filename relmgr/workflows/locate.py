@@ -8,8 +8,8 @@ from pathlib import Path
 from relmgr.errors import SourceError, UserError
 from relmgr.model.project import PinConfig, Project
 from relmgr.settings import PROJECT_FILE, load_project, read_project, shipped_projects
-from relmgr.sources.git import Clone
-from relmgr.sources.pins import pin_state
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.pins.history import pin_state
 
 _SLUG_IN_URL = re.compile(r"[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
 

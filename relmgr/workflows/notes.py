@@ -17,9 +17,9 @@ from relmgr.model.project import PinConfig, Project
 from relmgr.model.pull_request import PullRequestRef
 from relmgr.model.ticket import ScannedFile
 from relmgr.render.notes import Form, render_notes
-from relmgr.sources.git import Clone
-from relmgr.sources.notes_facts import audit_facts_of, read_notes_facts
-from relmgr.sources.notes_range import previous_release, train_ends
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.notes.facts import audit_facts_of, read_notes_facts
+from relmgr.sources.notes.range import previous_release, train_ends
 from relmgr.sources.recorded_pulls import read_recorded_pulls
 from relmgr.workflows.locate import consumer_clone
 
@@ -50,8 +50,8 @@ def read_facts(project: Project, pin: PinConfig, text: str, asked: Asked) -> Not
 
 def _ask_forge(project: Project, facts: NotesFacts) -> NotesFacts:
     """Return the facts with the pull requests of the range as the forge has them; one that it refuses is a gap."""
-    from relmgr.sources.github import open_github
-    from relmgr.sources.github_pulls import read_pulls
+    from relmgr.sources.github.client import open_github
+    from relmgr.sources.github.pulls import read_pulls
 
     numbers = dict.fromkeys(number for commit in facts.range_.commits for number in commit.numbers)
     refs = [PullRequestRef(repository=facts.consumer, number=number) for number in numbers]
@@ -93,7 +93,7 @@ def range_ends(clone: Clone, project: Project, pin: PinConfig, text: str) -> tup
 def _scans(project: Project, pin: PinConfig, databases: Sequence[str]) -> Sequence[ScannedFile]:
     if not databases:
         return ()
-    from relmgr.sources.db_files import find_databases
+    from relmgr.sources.databases.files import find_databases
     from relmgr.sources.ticket_files import scan_databases
     from relmgr.workflows.kdb import scan_rules, target_abi
 

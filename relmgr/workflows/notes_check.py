@@ -10,7 +10,7 @@ from relmgr.model.notes import MissingNote, Notes, NotesCheck
 from relmgr.model.project import PinConfig, Project
 from relmgr.render.changelog import section_text
 from relmgr.render.notes import render_notes
-from relmgr.sources.notes_facts import changelog_path, read_changelog_at
+from relmgr.sources.notes.facts import changelog_path, read_changelog_at
 from relmgr.workflows.locate import consumer_clone
 from relmgr.workflows.notes import Asked, notes_of, read_facts
 from relmgr.workflows.notes_write import read_changelog

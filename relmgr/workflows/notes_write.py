@@ -11,7 +11,7 @@ from relmgr.model.project import PinConfig, Project
 from relmgr.render.changelog import MAX_CHANGELOG, Merged, write_section
 from relmgr.render.notes import render_notes
 from relmgr.sinks.changelog import write_changelog
-from relmgr.sources.notes_facts import changelog_path
+from relmgr.sources.notes.facts import changelog_path
 
 
 def plan_changelog(

@@ -8,11 +8,11 @@ from pathlib import Path
 from relmgr.errors import SourceError, UserError
 from relmgr.model.pins import PinChange, PinCheck, PinHistory, PinShow, ShownAbi, ShownSite, SitePin
 from relmgr.model.project import PinConfig, Project
-from relmgr.sources.git import Clone
-from relmgr.sources.pin_checks import gather, run_checks
-from relmgr.sources.pins import all_refs, one_branch, pin_history, pin_state, release_branches
-from relmgr.sources.provider import AbiReader
-from relmgr.sources.provider_refs import ProviderRefs
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.pins.checks import gather, run_checks
+from relmgr.sources.pins.history import all_refs, one_branch, pin_history, pin_state, release_branches
+from relmgr.sources.provider.abi import AbiReader
+from relmgr.sources.provider.refs import ProviderRefs
 from relmgr.workflows.locate import consumer_clone, default_ref
 
 

@@ -19,8 +19,8 @@ from relmgr.render.order_actions import order_actions
 from relmgr.sinks.action_log import log_file, record_to
 from relmgr.sinks.dry_run import DryRun
 from relmgr.sinks.github import GitHubSink
-from relmgr.sources.github import GitHub, open_github
-from relmgr.sources.github_facts import read_ticket_issues
+from relmgr.sources.github.client import GitHub, open_github
+from relmgr.sources.github.facts import read_ticket_issues
 from relmgr.workflows.ticket import TicketInputs, regeneration_tickets
 
 Sink = GitHubSink | DryRun

@@ -33,9 +33,9 @@ from relmgr.smoke.report import Binding, make_report
 from relmgr.smoke.run import check_subjects, manner_of, run_subjects, subjects_of
 from relmgr.smoke.signing import sign_with_key, sign_with_secret
 from relmgr.smoke.start import Started
-from relmgr.sources.code_object import read_amdgpu
-from relmgr.sources.cubin import read_cuda
-from relmgr.sources.elf import MACHINE_CUDA, read_elf
+from relmgr.sources.code_objects.code_object import read_amdgpu
+from relmgr.sources.code_objects.cubin import read_cuda
+from relmgr.sources.code_objects.elf import MACHINE_CUDA, read_elf
 from relmgr.workflows.locate import consumer_clone, default_ref
 
 
@@ -129,8 +129,8 @@ def bind_report(
     """Return what a report is about: from the options, and what they leave open from the consumer's clone, if any."""
     if project.repositories[pin.consumer].path is None:
         return Binding(pin=pinned or "none", abi=number_under_test(project, pin, abi), head=head)
-    from relmgr.sources.pins import pin_state
-    from relmgr.sources.provider import AbiReader
+    from relmgr.sources.pins.history import pin_state
+    from relmgr.sources.provider.abi import AbiReader
 
     clone = consumer_clone(project, pin)
     commit = clone.resolve(ref or default_ref(clone, project, pin))

@@ -20,9 +20,9 @@ from relmgr.smoke.plan import representatives
 from relmgr.smoke.report import Binding, make_report
 from relmgr.smoke.run import Manner, run_subjects
 from relmgr.smoke.start import Started
-from relmgr.sources.kernel_args import parse_options, parse_problem
-from relmgr.sources.kernel_rows import Unreadable, md5_of, read_rows, require_table, unpack
-from relmgr.sources.sqlite_readonly import open_readonly
+from relmgr.sources.databases.kernel_args import parse_options, parse_problem
+from relmgr.sources.databases.rows import Unreadable, md5_of, read_rows, require_table, unpack
+from relmgr.sources.databases.sqlite_readonly import open_readonly
 from relmgr.workflows.smoke import read_binary
 
 MAX_MODULE_BYTES = 256 << 20

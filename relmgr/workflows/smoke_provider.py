@@ -23,7 +23,7 @@ from relmgr.smoke.plan import Selection, representatives
 from relmgr.smoke.report import Binding, make_report
 from relmgr.smoke.run import Manner, Subject, run_subjects
 from relmgr.smoke.start import Started
-from relmgr.sources.headers import read_header
+from relmgr.sources.headers.header import read_header
 from relmgr.workflows.smoke import read_binary
 
 MAX_HEADER_BYTES = 4 << 20

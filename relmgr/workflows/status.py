@@ -8,8 +8,8 @@ from relmgr.model.audit import ReleaseFacts, ReleaseRow
 from relmgr.model.database_age import database_state, release_row
 from relmgr.model.project import PinConfig, Project
 from relmgr.model.status import Status, StatusDatabase
-from relmgr.sources.pins import release_tags
-from relmgr.sources.provider import AbiReader
+from relmgr.sources.pins.history import release_tags
+from relmgr.sources.provider.abi import AbiReader
 from relmgr.sources.releases import read_release_at, read_releases
 from relmgr.workflows.locate import consumer_clone, default_ref
 from relmgr.workflows.pins import commit_at, show_pin

@@ -15,10 +15,10 @@ from relmgr.model.project import PinConfig, Project
 from relmgr.model.ticket import ScannedFile, TicketFacts, Tickets
 from relmgr.model.trains import Calendar, Train, next_train_to_cut
 from relmgr.render.ticket import write_tickets
-from relmgr.sources.db_files import find_databases
-from relmgr.sources.git import Clone
-from relmgr.sources.kernel_db import ScanRules
-from relmgr.sources.provider import AbiReader
+from relmgr.sources.databases.files import find_databases
+from relmgr.sources.databases.scan import ScanRules
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.provider.abi import AbiReader
 from relmgr.sources.ticket_facts import read_rebuild_facts
 from relmgr.sources.ticket_files import check_values, read_existing, read_scan, scan_databases
 from relmgr.sources.trains import read_train_state

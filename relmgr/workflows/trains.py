@@ -11,7 +11,7 @@ from relmgr.gate.windows import compare_with_repository, open_from
 from relmgr.model.project import Project
 from relmgr.model.trains import Calendar, Train, TrainRow, TrainShow, TrainState, last_safe_day, windows_at
 from relmgr.render.icalendar import calendar_text
-from relmgr.sources.git import Clone
+from relmgr.sources.git.clone import Clone
 from relmgr.sources.trains import read_calendar, read_train_state, shipped_calendar
 
 

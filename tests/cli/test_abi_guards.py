@@ -216,10 +216,10 @@ def test_miopen_guards_and_their_removal(tmp_path: Path) -> None:
     ],
 )
 def test_migraphx_guards_through_history(ref: str, condition: str, live: int) -> None:
-    from relmgr.sources.git import Clone
-    from relmgr.sources.guard_patch import plan_removal
-    from relmgr.sources.guard_proof import prove
-    from relmgr.sources.guards import GuardAnalysis, find_guards, read_guard_sources
+    from relmgr.sources.git.clone import Clone
+    from relmgr.sources.guards.branches import GuardAnalysis, find_guards, read_guard_sources
+    from relmgr.sources.guards.patch import plan_removal
+    from relmgr.sources.guards.proof import prove
 
     clone = Clone.open(real("RELMGR_MIGRAPHX_CLONE"))
     sources = read_guard_sources(clone, clone.require(ref), ["src/targets/gpu/mlir.cpp"])

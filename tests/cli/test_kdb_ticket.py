@@ -21,7 +21,7 @@ from relmgr.model.ticket_block import parse_block
 from relmgr.render.engine import to_json
 from relmgr.resources import shipped
 from relmgr.settings import load_project
-from relmgr.sources.kernel_db import ScanRules, scan_file
+from relmgr.sources.databases.scan import ScanRules, scan_file
 from relmgr.sources.ticket_files import read_scan
 from tests.support.databases import KernelRow, fwd_row, other_row, write_database, wrw_row
 from tests.support.graph import build_graph_repository

@@ -28,11 +28,11 @@ from relmgr.model.project import Project
 from relmgr.model.pull_request import PullRequestRef
 from relmgr.settings import load_project
 from relmgr.sinks.github import GitHubSink
-from relmgr.sources.github import GitHub, NotFound
-from relmgr.sources.github_auth import Credentials
-from relmgr.sources.github_facts import is_on_branch, read_ticket_issues
-from relmgr.sources.github_pulls import read_comments, read_pull
-from relmgr.sources.github_waits import Clock
+from relmgr.sources.github.auth import Credentials
+from relmgr.sources.github.client import GitHub, NotFound
+from relmgr.sources.github.facts import is_on_branch, read_ticket_issues
+from relmgr.sources.github.pulls import read_comments, read_pull
+from relmgr.sources.github.waits import Clock
 from relmgr.workflows.forge import ask_forge, with_forge
 from relmgr.workflows.post import post_gate
 from tests.gate.snapshots import consumer_snapshot

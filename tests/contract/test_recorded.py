@@ -23,12 +23,12 @@ from typing import Any
 
 import pytest
 
-from relmgr.sources.github import GitHub, GitHubError, NotFound, RateLimited
-from relmgr.sources.github_auth import Credentials
-from relmgr.sources.github_cache import ResponseCache
-from relmgr.sources.github_pulls import login_of
-from relmgr.sources.github_rest import check_by_rest, pull_by_rest, status_by_rest
-from relmgr.sources.github_waits import Clock
+from relmgr.sources.github.auth import Credentials
+from relmgr.sources.github.cache import ResponseCache
+from relmgr.sources.github.client import GitHub, GitHubError, NotFound, RateLimited
+from relmgr.sources.github.pulls import login_of
+from relmgr.sources.github.rest import check_by_rest, pull_by_rest, status_by_rest
+from relmgr.sources.github.waits import Clock
 from tests.support.services import missing
 
 ARCHIVE = "pygithub-2.10.0.tar.gz"

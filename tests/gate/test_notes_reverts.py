@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from relmgr.gate.note_reverts import net_reverts
 from relmgr.model.notes import RangeCommit
-from relmgr.sources.notes_range import parse_commit
+from relmgr.sources.notes.range import parse_commit
 
 _NEXT = count(1)
 

@@ -6,7 +6,7 @@ import pytest
 
 from relmgr.model.abi import AbiDiff, AbiVersion
 from relmgr.model.abi_diff import compare_headers
-from relmgr.sources.headers import read_header
+from relmgr.sources.headers.header import read_header
 from tests.support import headers
 
 STRUCT_64 = headers.VERSION_5B.replace("int32_t offset", "int64_t offset")

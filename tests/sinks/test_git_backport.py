@@ -13,8 +13,8 @@ from relmgr.errors import SourceError, run_to_exit_code
 from relmgr.model.backport import Original, Target
 from relmgr.settings import load_project
 from relmgr.sinks.git_backport import land, picked
-from relmgr.sources.backports import find_original, find_target
-from relmgr.sources.git import Clone
+from relmgr.sources.changes.backports import find_original, find_target
+from relmgr.sources.git.clone import Clone
 from tests.support.failing_git import FailingGit, How, failing_git
 from tests.support.invented import Invented, invent
 from tests.support.repositories import TestRepository, new_repository

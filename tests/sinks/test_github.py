@@ -19,9 +19,9 @@ from relmgr.model.actions import (
 from relmgr.model.pull_request import PullRequestRef
 from relmgr.sinks.dry_run import DryRun
 from relmgr.sinks.github import GitHubSink
-from relmgr.sources.github import GitHub
-from relmgr.sources.github_auth import Credentials
-from relmgr.sources.github_waits import Clock
+from relmgr.sources.github.auth import Credentials
+from relmgr.sources.github.client import GitHub
+from relmgr.sources.github.waits import Clock
 from tests.support.github_standin import Kind, StandIn, Trouble
 
 SLUG = "acme/gadget"

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from relmgr.sinks.github import GitHubSink
-from relmgr.sources.github import Answer, GitHub
-from relmgr.sources.github_auth import Credentials
-from relmgr.sources.github_waits import Clock
+from relmgr.sources.github.auth import Credentials
+from relmgr.sources.github.client import Answer, GitHub
+from relmgr.sources.github.waits import Clock
 from tests.support.github_standin import StandIn
 from tests.support.posting_child import SLUG, actions
 

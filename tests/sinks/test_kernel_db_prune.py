@@ -21,8 +21,8 @@ from relmgr.model.kernel_db import PrunePlan
 from relmgr.settings import load_project
 from relmgr.sinks import kernel_db as sink
 from relmgr.sinks.kernel_objects import extract_objects
-from relmgr.sources.db_files import sha256_of
-from relmgr.sources.kernel_db import ScanRules, scan_file
+from relmgr.sources.databases.files import sha256_of
+from relmgr.sources.databases.scan import ScanRules, scan_file
 from relmgr.workflows.kdb import Target
 from relmgr.workflows.kdb_prune import prune_database
 from tests.support.databases import SCHEMA, KernelRow, code_object, fwd_row, other_row, write_database, wrw_row

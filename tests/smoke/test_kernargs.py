@@ -11,8 +11,8 @@ import pytest
 from relmgr.model.kernargs import ArgumentLayout, TensorShape
 from relmgr.smoke.kernargs import argument_fields, pack_arguments
 from relmgr.smoke.static_gate import compare_layouts
-from relmgr.sources.code_object import read_code_object
-from relmgr.sources.cubin import read_cubin
+from relmgr.sources.code_objects.code_object import read_code_object
+from relmgr.sources.code_objects.cubin import read_cubin
 from tests.support.services import need
 
 SHAPE = TensorShape(sizes=(2, 3, 4, 5, 6), strides=(360, 120, 30, 6, 1))

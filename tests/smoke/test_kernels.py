@@ -20,7 +20,7 @@ from relmgr.smoke.kernels.reference import convolve
 from relmgr.smoke.kernels.source import Variant, write_source
 from relmgr.smoke.kernels.tensors import GUARD_BYTES, count_poison, decode, encode, poison, relative_error
 from relmgr.smoke.static_gate import compare_layouts
-from relmgr.sources.code_object import read_code_object
+from relmgr.sources.code_objects.code_object import read_code_object
 from tests.support.services import need
 
 KERNELS = Path(__file__).parents[2] / "relmgr/smoke/kernels"

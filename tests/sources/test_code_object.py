@@ -10,7 +10,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from relmgr.model.code_object import Kernel, KernelLayout, classify
-from relmgr.sources.code_object import read_code_object
+from relmgr.sources.code_objects.code_object import read_code_object
 from tests.support.code_objects import (
     DEVICE_ONLY,
     compile_hip,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from relmgr.model.code_object import UnreadableCodeObject, classify
-from relmgr.sources.cubin import read_cubin
+from relmgr.sources.code_objects.cubin import read_cubin
 
 CUBINS = sorted((Path(__file__).parents[1] / "data" / "cubins").glob("*.cubin"))
 EXPANDED = [

@@ -19,9 +19,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from relmgr.model.code_object import UnreadableCodeObject, classify
-from relmgr.sources.code_object import read_code_object
-from relmgr.sources.cubin import read_cubin
-from relmgr.sources.offload_bundle import unpack_bundles
+from relmgr.sources.code_objects.code_object import read_code_object
+from relmgr.sources.code_objects.cubin import read_cubin
+from relmgr.sources.code_objects.offload_bundle import unpack_bundles
 from tests.sources.test_code_object_hostile import KERNEL, yaml_object
 from tests.support.code_objects import bundle, compressed, kernel_map, metadata_map, object_with
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relmgr.sources.conditionals import (
+from relmgr.sources.guards.conditionals import (
     MAX_NESTING,
     Chain,
     Directive,
@@ -22,7 +22,7 @@ from relmgr.sources.conditionals import (
     parse_conditionals,
     read_directives,
 )
-from relmgr.sources.expressions import (
+from relmgr.sources.guards.expressions import (
     DEFINED,
     UNDEFINED,
     Definition,

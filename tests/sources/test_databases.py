@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from relmgr.settings import load_project
-from relmgr.sources.ancestry import read_ancestry
-from relmgr.sources.databases import DatabaseFiles, DatabaseHistory
-from relmgr.sources.git import Clone
+from relmgr.sources.databases.history import DatabaseFiles, DatabaseHistory
+from relmgr.sources.git.ancestry import read_ancestry
+from relmgr.sources.git.clone import Clone
 from tests.support.graph import build_graph_repository
 from tests.support.invented import pointer
 from tests.support.repositories import TestRepository, new_repository

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from relmgr.settings import load_project
-from relmgr.sources.db_names import parse_database_name
-from relmgr.sources.db_pointers import parse_pointer
-from relmgr.sources.kernel_args import parse_mcpu, parse_options, parse_problem
-from relmgr.sources.kernel_db import ScanRules, scan_file
-from relmgr.sources.tuning_db import read_tuning_file
+from relmgr.sources.databases.kernel_args import parse_mcpu, parse_options, parse_problem
+from relmgr.sources.databases.names import parse_database_name
+from relmgr.sources.databases.pointers import parse_pointer
+from relmgr.sources.databases.scan import ScanRules, scan_file
+from relmgr.sources.databases.tuning import read_tuning_file
 from tests.support.databases import fwd_row, options, other_row, write_database, wrw_row
 
 MIIR = load_project("miopen-rocmlir").contracts["miir"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relmgr.sources.db_names import KNOWN_ARCHS, parse_database_name
+from relmgr.sources.databases.names import KNOWN_ARCHS, parse_database_name
 
 
 @pytest.mark.parametrize(

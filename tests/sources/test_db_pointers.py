@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relmgr.sources.db_pointers import parse_pointer
+from relmgr.sources.databases.pointers import parse_pointer
 
 OID = "55b9613a940d606f898ca1bde4dd5010a30242137c23c45d7c8c0700ac4e2b00"
 LFS = f"version https://git-lfs.github.com/spec/v1\noid sha256:{OID}\nsize 536465408\n"

@@ -11,9 +11,9 @@ import pytest
 
 from relmgr.model.kernel_db import FileScan
 from relmgr.settings import load_project
-from relmgr.sources import scan_cache
-from relmgr.sources.kernel_db import ScanRules, scan_file
-from relmgr.sources.scan_cache import cache_folder, join_key, scan_cached, scan_key
+from relmgr.sources.databases import scan_cache
+from relmgr.sources.databases.scan import ScanRules, scan_file
+from relmgr.sources.databases.scan_cache import cache_folder, join_key, scan_cached, scan_key
 from tests.support.databases import fwd_row, write_database
 
 MIIR = load_project("miopen-rocmlir").contracts["miir"]

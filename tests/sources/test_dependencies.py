@@ -13,7 +13,7 @@ from relmgr.model.facts import Dependency, PinMove
 from relmgr.model.pins import PinSide
 from relmgr.model.project import Project
 from relmgr.model.trains import Train
-from relmgr.sources.dependencies import pinned_companions, read_dependency
+from relmgr.sources.changes.dependencies import pinned_companions, read_dependency
 from tests.gate.snapshots import consumer_snapshot
 from tests.support.repositories import TestRepository, new_repository
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from relmgr.model.databases import DatabaseFact, SolverEvidence
-from relmgr.sources.databases import DatabaseFiles
-from relmgr.sources.find_dbs import FindDbs
-from relmgr.sources.git import Clone
+from relmgr.sources.databases.find_dbs import FindDbs
+from relmgr.sources.databases.history import DatabaseFiles
+from relmgr.sources.git.clone import Clone
 from tests.support.databases import fwd_row
 from tests.support.shipped_databases import FOLDER, OTHER_LINE, PROVIDER_LINE, Shipped, find_db, ship
 

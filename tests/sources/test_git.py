@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from relmgr.errors import SourceError
-from relmgr.sources.git import Clone, MissingObject
+from relmgr.sources.git.clone import Clone, MissingObject
 from tests.support.repositories import TestRepository, new_repository
 
 

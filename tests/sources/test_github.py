@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from relmgr.errors import UserError
-from relmgr.sources.github import GitHub, GitHubError, NotFound, RateLimited, Uncertain, open_github
-from relmgr.sources.github_auth import Credentials, read_credentials
-from relmgr.sources.github_cache import ResponseCache
-from relmgr.sources.github_waits import Clock, Pace
+from relmgr.sources.github.auth import Credentials, read_credentials
+from relmgr.sources.github.cache import ResponseCache
+from relmgr.sources.github.client import GitHub, GitHubError, NotFound, RateLimited, Uncertain, open_github
+from relmgr.sources.github.waits import Clock, Pace
 from tests.support.github_schema import missing_openapi
 from tests.support.github_standin import StandIn, Trouble
 from tests.support.services import missing

@@ -12,7 +12,7 @@ import yaml
 from relmgr.errors import UserError
 from relmgr.model.actions import Annotation
 from relmgr.render.workflow_commands import annotation_lines, inert
-from relmgr.sources.github_event import event_of, read_event
+from relmgr.sources.github.event import event_of, read_event
 from tests.support.github_schema import node_modules
 from tests.support.services import missing, need
 

@@ -9,11 +9,11 @@ import pytest
 
 from relmgr.errors import SourceError
 from relmgr.model.pull_request import PullRequestRef
-from relmgr.sources.github import GitHub
-from relmgr.sources.github_auth import Credentials
-from relmgr.sources.github_pulls import read_comments, read_open_pulls, read_pull, read_pulls
-from relmgr.sources.github_queries import OPEN_PULLS, compare_query, list_query, pulls_query
-from relmgr.sources.github_waits import Clock
+from relmgr.sources.github.auth import Credentials
+from relmgr.sources.github.client import GitHub
+from relmgr.sources.github.pulls import read_comments, read_open_pulls, read_pull, read_pulls
+from relmgr.sources.github.queries import OPEN_PULLS, compare_query, list_query, pulls_query
+from relmgr.sources.github.waits import Clock
 from tests.support.github_schema import graphql_schema_file
 from tests.support.github_standin import StandIn, Trouble
 from tests.support.services import missing, need_module

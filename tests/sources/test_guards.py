@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from relmgr.model.guards import Guard
-from relmgr.sources.git import Clone
-from relmgr.sources.guards import GuardAnalysis, GuardSources, find_guards, glob_pattern, read_guard_sources
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.guards.branches import GuardAnalysis, GuardSources, find_guards, glob_pattern, read_guard_sources
 from tests.support.repositories import new_repository
 
 

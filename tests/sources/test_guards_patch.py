@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relmgr.errors import SourceError
-from relmgr.sources.guard_patch import Removal, plan_removal, render_diff
-from relmgr.sources.guard_proof import case_of, compare, prove, worlds
-from relmgr.sources.guards import GuardAnalysis, GuardSources
+from relmgr.sources.guards.branches import GuardAnalysis, GuardSources
+from relmgr.sources.guards.patch import Removal, plan_removal, render_diff
+from relmgr.sources.guards.proof import case_of, compare, prove, worlds
 from tests.support.repositories import new_repository
 from tests.support.services import need
 

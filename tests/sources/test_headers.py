@@ -11,9 +11,9 @@ import pytest
 
 from relmgr.errors import SourceError
 from relmgr.model.abi import Header
-from relmgr.sources.c_integers import compute_integer
-from relmgr.sources.header_lines import number_of, read_lines
-from relmgr.sources.headers import read_header
+from relmgr.sources.headers.c_integers import compute_integer
+from relmgr.sources.headers.header import read_header
+from relmgr.sources.headers.lines import number_of, read_lines
 from tests.support import headers
 from tests.support.services import need
 
@@ -355,7 +355,7 @@ def test_k3_hostile_text_ends_in_a_result(text: str) -> None:
 
 
 def test_the_time_limit_is_a_named_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from relmgr.sources import headers as reader
+    from relmgr.sources.headers import header as reader
 
     monkeypatch.setattr(reader, "MAX_SECONDS", 0.0)
     with pytest.raises(SourceError, match="not read within 0 seconds"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from relmgr.settings import load_project
-from relmgr.sources.kernel_args import parse_mcpu, parse_options, parse_problem, solver_of
+from relmgr.sources.databases.kernel_args import parse_mcpu, parse_options, parse_problem, solver_of
 
 ROW = (
     " --x2 1 --operation conv2d_bwd_weight --kernel_id 0 --num_cu 120 --arch amdgcn-amd-amdhsa:gfx908:sramecc+:xnack-"

@@ -16,8 +16,8 @@ import pytest
 
 from relmgr.model.kernel_db import FileScan
 from relmgr.settings import load_project
-from relmgr.sources import kernel_rows
-from relmgr.sources.kernel_db import ScanRules, scan_file
+from relmgr.sources.databases import rows as kernel_rows
+from relmgr.sources.databases.scan import ScanRules, scan_file
 from tests.support.code_objects import bundle
 from tests.support.databases import (
     KernelRow,
@@ -305,7 +305,7 @@ def test_packed_file_of_one_stream_or_two(tmp_path: Path) -> None:
 
 def test_k3_a_packed_file_that_would_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from relmgr.errors import SourceError
-    from relmgr.sources.db_files import unpacked
+    from relmgr.sources.databases.files import unpacked
 
     path = tmp_path / "gfx90a.kdb.bz2"
     path.write_bytes(bz2.compress(bytes(30_000_000)))
@@ -448,7 +448,7 @@ def test_a_writer_is_not_kept_waiting(tmp_path: Path) -> None:
 
 
 def test_rows_without_number_are_bounded_in_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from relmgr.sources import kernel_db
+    from relmgr.sources.databases import scan as kernel_db
 
     monkeypatch.setattr(kernel_db, "MAX_FINDINGS", 2)
     rows = [fwd_row("descriptor32", in_h=i) for i in range(4)]
@@ -463,8 +463,8 @@ def test_rows_without_number_are_bounded_in_the_answer(tmp_path: Path, monkeypat
 
 def test_an_object_with_two_conventions_is_unknown() -> None:
     from relmgr.model.code_object import CodeObject
-    from relmgr.sources.code_object import read_code_object
-    from relmgr.sources.kernel_db import _classified
+    from relmgr.sources.code_objects.code_object import read_code_object
+    from relmgr.sources.databases.scan import _classified
 
     bare, descriptor = (
         read_code_object(renamed(code_object(f"fwd_xdlops0.{name}.gfx90a.cov5"), b"fwd_xdlops0", tag))

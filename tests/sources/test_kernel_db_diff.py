@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from relmgr.errors import SourceError
-from relmgr.sources.kernel_db_diff import diff_databases
+from relmgr.sources.databases.diff import diff_databases
 from tests.support.databases import code_object, fwd_row, kernel_row, other_row, renamed, write_database, wrw_row
 
 PATTERN = "^mlir_gen_igemm_conv2d_"
@@ -99,7 +99,7 @@ def test_k2_a_pointer_is_refused_with_what_it_stands_for(tmp_path: Path) -> None
 
 
 def test_lists_are_bounded_and_say_how_many_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from relmgr.sources import kernel_db_diff
+    from relmgr.sources.databases import diff as kernel_db_diff
 
     monkeypatch.setattr(kernel_db_diff, "MAX_LISTED", 2)
     old = write_database(tmp_path / "old.kdb", [])

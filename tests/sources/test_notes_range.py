@@ -18,10 +18,10 @@ from relmgr.gate.notes import make_notes
 from relmgr.model.notes import Notes, RangeFacts
 from relmgr.model.project import Repository
 from relmgr.settings import load_project
-from relmgr.sources.fragments import Layout, parse_layout, parse_scriv, parse_towncrier, read_fragments
-from relmgr.sources.git import Clone
-from relmgr.sources.notes_facts import read_notes_facts
-from relmgr.sources.notes_range import parse_commit, previous_release, read_range, train_ends
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.notes.facts import read_notes_facts
+from relmgr.sources.notes.fragments import Layout, parse_layout, parse_scriv, parse_towncrier, read_fragments
+from relmgr.sources.notes.range import parse_commit, previous_release, read_range, train_ends
 from relmgr.sources.recorded_pulls import read_recorded_pulls
 from relmgr.workflows.notes import Asked, take_notes
 from tests.support.repositories import TestRepository, new_repository

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from relmgr.model.code_object import InspectedObject, UnreadableCodeObject
-from relmgr.sources.device_file import read_device_code, read_file
-from relmgr.sources.offload_bundle import read_bundle, unpack_bundles
+from relmgr.sources.code_objects.device_file import read_device_code, read_file
+from relmgr.sources.code_objects.offload_bundle import read_bundle, unpack_bundles
 from tests.support.code_objects import bundle, compile_hip, compressed, run
 from tests.support.services import need, need_module
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from relmgr.errors import UserError
 from relmgr.model.project import Repository, Site
-from relmgr.sources.pin_sites import Intent, parse_gitlink, parse_site, ref_kind, rewrite
+from relmgr.sources.pins.sites import Intent, parse_gitlink, parse_site, ref_kind, rewrite
 
 SHA = "a" * 40
 NEW = "b" * 40

@@ -11,10 +11,10 @@ import pytest
 from relmgr.errors import SourceError
 from relmgr.model.pins import PinHistory
 from relmgr.settings import load_project
-from relmgr.sources.git import Clone
-from relmgr.sources.pin_classify import pr_number
-from relmgr.sources.pins import Scope, all_refs, one_branch, pin_history, pin_state, release_branches
-from relmgr.sources.provider import AbiReader
+from relmgr.sources.git.clone import Clone
+from relmgr.sources.pins.classify import pr_number
+from relmgr.sources.pins.history import Scope, all_refs, one_branch, pin_history, pin_state, release_branches
+from relmgr.sources.provider.abi import AbiReader
 from relmgr.workflows.status import compatibility
 from tests.support.graph import build_graph_repository
 from tests.support.invented import Invented, invent

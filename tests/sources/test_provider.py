@@ -14,9 +14,9 @@ import pytest
 from relmgr.errors import SourceError, UserError
 from relmgr.model.project import Project
 from relmgr.settings import load_project
-from relmgr.sources.contents_api import ContentsApi
-from relmgr.sources.ledger import read_ledger
-from relmgr.sources.provider import AbiReader
+from relmgr.sources.github.contents import ContentsApi
+from relmgr.sources.provider.abi import AbiReader
+from relmgr.sources.provider.ledger import read_ledger
 from tests.support import headers
 from tests.support.repositories import TestRepository, new_repository
 

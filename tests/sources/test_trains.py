@@ -14,7 +14,7 @@ from relmgr.model.base import Outcome
 from relmgr.model.project import Repository
 from relmgr.model.trains import Train
 from relmgr.settings import load_project
-from relmgr.sources.git import Clone
+from relmgr.sources.git.clone import Clone
 from relmgr.sources.trains import (
     calendar_or_gap,
     read_calendar,

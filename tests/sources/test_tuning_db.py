@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from relmgr.sources import tuning_db
-from relmgr.sources.tuning_db import read_tuning_file, read_tuning_text
+from relmgr.sources.databases import tuning as tuning_db
+from relmgr.sources.databases.tuning import read_tuning_file, read_tuning_text
 
 MLIR = ("ConvMlirIgemmFwd", "ConvMlirIgemmBwd")
 REMOVED = ("ConvGone", "ConvMlirIgemmBwd")

@@ -7,9 +7,9 @@ import sys
 from relmgr.model.actions import Action, Annotation, UpsertCheck, UpsertComment, UpsertIssue, UpsertPull
 from relmgr.model.pull_request import PullRequestRef
 from relmgr.sinks.github import GitHubSink
-from relmgr.sources.github import GitHub
-from relmgr.sources.github_auth import Credentials
-from relmgr.sources.github_waits import Clock
+from relmgr.sources.github.auth import Credentials
+from relmgr.sources.github.client import GitHub
+from relmgr.sources.github.waits import Clock
 
 SLUG = "acme/gadget"
 HEAD = "a" * 40

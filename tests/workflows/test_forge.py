@@ -16,10 +16,10 @@ from relmgr.model.facts import Dependency
 from relmgr.model.project import Project
 from relmgr.model.snapshot import Snapshot
 from relmgr.settings import load_project
-from relmgr.sources.github import GitHub
-from relmgr.sources.github_auth import Credentials
-from relmgr.sources.github_cache import ResponseCache
-from relmgr.sources.github_waits import Clock
+from relmgr.sources.github.auth import Credentials
+from relmgr.sources.github.cache import ResponseCache
+from relmgr.sources.github.client import GitHub
+from relmgr.sources.github.waits import Clock
 from relmgr.workflows.forge import ask_forge, live_snapshot, with_forge
 from relmgr.workflows.gate import Calendars, judge
 from tests.gate.snapshots import consumer_snapshot

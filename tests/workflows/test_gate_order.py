@@ -15,7 +15,7 @@ from relmgr.model.order import DeclaredPull, MergeEvent, NotUnderstood, OrderDec
 from relmgr.model.project import Project
 from relmgr.model.pull_request import PullRequestRef
 from relmgr.model.snapshot import Snapshot
-from relmgr.sources.git import Clone
+from relmgr.sources.git.clone import Clone
 from relmgr.workflows.gate_order import with_order
 from tests.gate.snapshots import consumer_snapshot
 from tests.support.repositories import TestRepository, new_repository

@@ -1,0 +1,1 @@
+"""Pull requests as clones tell them."""

@@ -1,0 +1,1 @@
+"""Kernel, find and perf databases: in folders, caches and git."""

@@ -1,0 +1,1 @@
+"""Local clones, read as they are."""

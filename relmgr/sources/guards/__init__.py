@@ -1,0 +1,1 @@
+"""A consumer's conditionals on a contract's number."""

@@ -1,0 +1,1 @@
+"""What release notes are made of."""

@@ -1,0 +1,1 @@
+"""What a consumer pins, how that changed, and how it is moved."""
