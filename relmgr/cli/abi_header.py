@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from relmgr.cli.options import output_options, pin_option, project_options, the_project
-from relmgr.cli.output import emit
+from relmgr.cli.options import Chosen, output_options, pin_option, project_options
+from relmgr.cli.output import Output
 from relmgr.errors import EXIT_OK, EXIT_SOURCE, UserError
 
 github_option = click.option(
@@ -22,14 +20,11 @@ github_option = click.option(
 @github_option
 @output_options
 def show(
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
     ref: str | None,
     github: bool,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """The number and convention at a provider's ref, and where they come from.
 
@@ -38,10 +33,10 @@ def show(
     from relmgr.workflows.abi import show_abi
     from relmgr.workflows.locate import named_pin
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     pin = named_pin(loaded, pin_name)
     document = show_abi(loaded, pin, ref, github=github)
-    emit(document, template="abi/show", format_=format_, out=out, quiet=quiet, provider=pin.provider)
+    output.emit(document, template="abi/show", provider=pin.provider)
     return EXIT_OK if document.confidence else EXIT_SOURCE
 
 
@@ -52,14 +47,11 @@ def show(
 @github_option
 @output_options
 def diff(
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
     refs: str,
     github: bool,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """What changed in the provider's header between the refs A and B, and what that means for the number.
 
@@ -71,8 +63,8 @@ def diff(
     old, dots, new = refs.partition("..")
     if not (dots and old and new) or new.startswith("."):
         raise UserError(f"{refs!r} is not A..B", next_step="write two refs of the provider: rocm-5.3.0..rocm-5.4.0")
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     pin = named_pin(loaded, pin_name)
     document = diff_abi(loaded, pin, old, new, github=github)
-    emit(document, template="abi/diff", format_=format_, out=out, quiet=quiet, provider=pin.provider)
+    output.emit(document, template="abi/diff", provider=pin.provider)
     return EXIT_OK if document.functions is not None else EXIT_SOURCE

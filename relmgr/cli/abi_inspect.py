@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from relmgr.cli.options import output_options, pin_option, project_options
+from relmgr.cli.options import Chosen, output_options, pin_option, project_options
+from relmgr.cli.output import Output
 from relmgr.errors import EXIT_SOURCE
 
 
@@ -19,12 +20,9 @@ from relmgr.errors import EXIT_SOURCE
 def inspect(
     ctx: click.Context,
     files: tuple[Path, ...],
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> None:
     """Show how the kernels in FILE take their arguments.
 
@@ -32,15 +30,13 @@ def inspect(
     Whose kernel it is, its symbol tells (the contract's pattern); the convention is read from the layout alone.
     Ends with 3 when anything could not be read.
     """
-    from relmgr.cli.options import the_project
-    from relmgr.cli.output import emit
     from relmgr.sources.code_objects.device_file import read_file
     from relmgr.workflows.locate import named_pin
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     contract = loaded.contract(named_pin(loaded, pin_name))
     pattern = contract.kernel_symbol if contract else None
     document = [found for file in files for found in read_file(file, pattern)]
-    emit(document, template="abi/inspect", format_=format_, out=out, quiet=quiet, pattern=pattern)
+    output.emit(document, template="abi/inspect", pattern=pattern)
     if any(found.error for found in document):
         ctx.exit(EXIT_SOURCE)

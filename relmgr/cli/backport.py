@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from relmgr.cli.options import output_options, project_options, the_project
-from relmgr.cli.output import emit
+from relmgr.cli.options import Chosen, output_options, project_options
+from relmgr.cli.output import Output
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, UserError
 
 
@@ -31,26 +29,23 @@ def backport(
     inside: str | None,
     reverts: bool,
     apply_: bool,
-    project: str | None,
-    repos: tuple[str, ...],
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    chosen: Chosen,
+    output: Output,
 ) -> int:
     """Take a change to a release branch; exit code 1 when it conflicts, or something speaks against it."""
     from relmgr.workflows import backport as workflow
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     if inside is not None and inside not in loaded.repositories:
         raise UserError(f"--in {inside}: no such repository", next_step=f"use one of: {', '.join(loaded.repositories)}")
     if reverts:
         if change or apply_ or topic or mainline:
             raise UserError("--reverts only lists", next_step="give --to BRANCH at most")
         found = workflow.missing_reverts(loaded, branch, inside)
-        emit(found, template="backport/reverts", format_=format_, out=out, quiet=quiet)
+        output.emit(found, template="backport/reverts")
         return EXIT_BLOCKED if found else EXIT_OK
     if change is None or branch is None:
         raise UserError("a change and --to BRANCH are needed", next_step="relmgr backport owner/repo#1 --to BRANCH")
     document = workflow.backport(loaded, change, branch, mainline=mainline, topic=topic, inside=inside, apply=apply_)
-    emit(document, template="backport/backport", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="backport/backport")
     return EXIT_BLOCKED if document.state in ("conflict", "blocked") else EXIT_OK

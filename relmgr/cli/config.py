@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from relmgr.cli.options import output_options, project_options, the_project
-from relmgr.cli.output import emit
+from relmgr.cli.options import Chosen, output_options, project_options
+from relmgr.cli.output import Output
 from relmgr.errors import EXIT_OK, UserError
 
 
@@ -19,13 +17,13 @@ def group() -> None:
 @group.command()
 @project_options
 @output_options
-def check(project: str | None, repos: tuple[str, ...], format_: str, out: Path | None, quiet: bool) -> int:
+def check(chosen: Chosen, output: Output) -> int:
     """Load the project and say what it means; a mistake ends with file, line and the allowed names."""
     from relmgr.gate.policies import load_rules
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     load_rules(loaded)
-    emit(loaded, template="config/check", format_=format_, out=out, quiet=quiet)
+    output.emit(loaded, template="config/check")
     return EXIT_OK
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from relmgr.cli.options import at_option, instant, output_options, project_options, the_project
-from relmgr.cli.output import emit
+from relmgr.cli.options import Chosen, at_option, instant, output_options, project_options
+from relmgr.cli.output import Output
 from relmgr.cli.posting import post_options, show_posting
 from relmgr.cli.trains import trains_option
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE, UserError
@@ -39,27 +39,24 @@ def group() -> None:
 @output_options
 def plan(
     release: str,
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     calendar: Path | None,
     at: str | None,
     save: Path | None,
     accept: tuple[str, ...],
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """The branches to cut, in order, and what still blocks each; exit code 1 when something does."""
     from relmgr.workflows.cut import cut_plan
     from relmgr.workflows.trains import calendar_of
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     if save is not None:
-        return _store(loaded, calendar or loaded.trains, release, at, save, accept, (format_, out, quiet))
+        return _store(loaded, calendar or loaded.trains, release, at, save, accept, output)
     if accept:
         raise UserError("--accept is kept in a stored plan", next_step="add --save FILE")
     document = cut_plan(loaded, calendar_of(calendar or loaded.trains), release, instant(at, loaded))
-    emit(document, template="cut/plan", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="cut/plan")
     return EXIT_BLOCKED if any(step.state == "blocked" for step in document.steps) else EXIT_OK
 
 
@@ -78,36 +75,33 @@ def plan(
 @output_options
 def checklist(
     release: str,
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     calendar: Path | None,
     at: str | None,
     merge: Path | None,
     post: bool,
     dry_run: bool,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """What must be true before the branch is cut: done from evidence, open, or for a person to tell."""
     from relmgr.workflows.cut import cut_checklist
     from relmgr.workflows.trains import calendar_of
 
-    if merge is not None and format_ == "json":
+    if merge is not None and output.is_json:
         raise UserError("--merge renders Markdown", next_step="drop --format json")
     if merge is not None and post:
         raise UserError("--post keeps what people wrote into the issue", next_step="drop --merge")
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     document = cut_checklist(loaded, calendar_of(calendar or loaded.trains), release, instant(at, loaded))
     if merge is None:
-        emit(document, template="cut/checklist", format_=format_, out=out, quiet=quiet)
+        output.emit(document, template="cut/checklist")
         if not post:
             return EXIT_OK
         from relmgr.workflows.post import post_checklist, sink_of
 
         posting = post_checklist(sink_of(loaded, dry_run=dry_run), loaded, document)
-        return show_posting(posting, EXIT_OK, format_=format_, quiet=quiet)
-    _emit_merged(document, merge, out, quiet)
+        return show_posting(posting, EXIT_OK, output)
+    _emit_merged(document, merge, output)
     return EXIT_OK
 
 
@@ -129,26 +123,23 @@ def checklist(
 @output_options
 def apply(
     stored: Path,
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     push: tuple[str, ...],
     mode: str | None,
     max_age: float,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """What a stored plan would make; with --apply, make it. Exit code 1: refused, or half done; 3: it failed."""
     from datetime import timedelta
 
     from relmgr.workflows.cut_apply import apply_stored_cut
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     remotes = _remotes(push, loaded)
-    chosen: Any = mode or "show"
-    document = apply_stored_cut(loaded, stored, remotes, chosen, timedelta(hours=max_age))
-    emit(document, template="cut/apply", format_=format_, out=out, quiet=quiet)
-    if document.state in ("ready", "done") or (chosen == "undo" and document.state == "undone"):
+    wanted: Any = mode or "show"
+    document = apply_stored_cut(loaded, stored, remotes, wanted, timedelta(hours=max_age))
+    output.emit(document, template="cut/apply")
+    if document.state in ("ready", "done") or (wanted == "undo" and document.state == "undone"):
         return EXIT_OK
     return EXIT_SOURCE if document.failed else EXIT_BLOCKED
 
@@ -170,9 +161,9 @@ def _store(
     at: str | None,
     save: Path,
     accept: tuple[str, ...],
-    shown: tuple[str, Path | None, bool],
+    output: Output,
 ) -> int:
-    from relmgr.cli.output import write_text
+    from relmgr.cli.output import write_file
     from relmgr.render.engine import to_json
     from relmgr.workflows.cut_apply import store_cut
     from relmgr.workflows.trains import calendar_of
@@ -181,24 +172,15 @@ def _store(
     if empty := [key for key, reason in reasons.items() if not reason]:
         raise UserError(f"--accept {empty[0]}: no reason", next_step="write --accept ITEM=REASON")
     document, stored = store_cut(project, calendar_of(trains), release, instant(at, project), reasons)
-    write_text(save, to_json(stored))
-    format_, out, quiet = shown
-    emit(document, template="cut/plan", format_=format_, out=out, quiet=quiet)
+    write_file(save, to_json(stored))
+    output.emit(document, template="cut/plan")
     for item in stored.blocking:
         click.echo(f"relmgr: not to be applied while open: {item.id}", err=True)
     return EXIT_BLOCKED if stored.blocking else EXIT_OK
 
 
-def _emit_merged(document: object, merge: Path, out: Path | None, quiet: bool) -> None:
+def _emit_merged(document: object, merge: Path, output: Output) -> None:
     from relmgr.render.engine import render
     from relmgr.workflows.cut import merged_checklist
 
-    text = merged_checklist(merge, render("cut/checklist.md.j2", d=document)).encode()
-    if out is None:
-        if not quiet:
-            click.echo(text, nl=False)
-        return
-    try:
-        out.write_bytes(text)
-    except OSError as error:
-        raise UserError(f"cannot write: {error.strerror}", where=str(out), next_step="give another --out") from None
+    output.write(merged_checklist(merge, render("cut/checklist.md.j2", d=document)).encode())

@@ -9,8 +9,8 @@ import click
 
 from relmgr.cli.gate_event import show_in_actions, subject_of_event
 from relmgr.cli.gate_given import gate_inputs, given_options, refuse_given, shipping_snapshot, the_projects
-from relmgr.cli.options import at_option, instant, output_options, project_options, the_project
-from relmgr.cli.output import emit
+from relmgr.cli.options import Chosen, at_option, instant, output_options, project_options
+from relmgr.cli.output import Output
 from relmgr.cli.posting import post_options, show_posting
 from relmgr.cli.trains import trains_option
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, UserError
@@ -71,13 +71,10 @@ def check(
     smoke_reports: tuple[Path, ...],
     post: bool,
     dry_run: bool,
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     calendar: Path | None,
     at: str | None,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """Judge one pull request, a cut or a release; exit code 1 when a policy blocks or holds it."""
     from relmgr.workflows.gate import judge, judge_assuming, recorded_snapshot
@@ -91,7 +88,7 @@ def check(
     given, ships = gate_inputs(scans, databases, tickets, smoke_reports), cut is not None or release is not None
     forge = github or event is not None or (post and not dry_run)
     refuse_given(given, recorded=recorded is not None, forge=forge, ships=ships, pull=bool(github or post or base))
-    loaded, other = the_projects(project, repos, ships=ships)
+    loaded, other = the_projects(chosen, ships=ships)
     when = instant(at, loaded)
     if event is not None:
         subject = subject_of_event(loaded, event)
@@ -107,14 +104,14 @@ def check(
         snapshot = _live(loaded, subject, when, calendar, base, forge=forge)
     snapshot = with_given(loaded, snapshot, given)
     if record is not None:
-        emit(snapshot, template="", format_="json", out=record)
+        Output("json", record).emit(snapshot, template="")
     if assume:
         answer = judge_assuming(loaded, snapshot, assume, recorded=recorded is not None)
-        emit(answer, template="gate/what_if", format_=format_, out=out, quiet=quiet)
+        output.emit(answer, template="gate/what_if")
         return EXIT_OK if answer.decision["after"] == "merge" else EXIT_BLOCKED
     document = judge(loaded, snapshot, recorded=recorded is not None)
-    if event is None or format_ != "text" or out is not None:
-        emit(document, template="gate/check", format_=format_, out=out, quiet=quiet, snapshot=snapshot)
+    if event is None or output.format_ != "text" or output.out is not None:
+        output.emit(document, template="gate/check", snapshot=snapshot)
     else:
         show_in_actions(snapshot, document)
     code = EXIT_OK if document.decision == "merge" else EXIT_BLOCKED
@@ -123,7 +120,7 @@ def check(
     from relmgr.workflows.post import post_gate, sink_of
 
     posting = post_gate(sink_of(loaded, dry_run=dry_run), snapshot, document)
-    return show_posting(posting, code, format_=format_, quiet=quiet)
+    return show_posting(posting, code, output)
 
 
 def _live(
@@ -149,19 +146,16 @@ def _live(
 def explain(
     policy: str | None,
     base: str | None,
-    project: str | None,
-    repos: tuple[str, ...],
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    chosen: Chosen,
+    output: Output,
 ) -> int:
     """What a policy means, when it applies and how it judges; without POLICY the list of all."""
     from relmgr.workflows.gate import explain as explain_policy
     from relmgr.workflows.gate import explain_all
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     if policy is None:
-        emit(explain_all(loaded), template="gate/policies", format_=format_, out=out, quiet=quiet)
+        output.emit(explain_all(loaded), template="gate/policies")
     else:
-        emit(explain_policy(loaded, policy, base), template="gate/explain", format_=format_, out=out, quiet=quiet)
+        output.emit(explain_policy(loaded, policy, base), template="gate/explain")
     return EXIT_OK

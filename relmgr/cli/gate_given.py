@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from relmgr.cli.options import the_project
+from relmgr.cli.options import Chosen
 from relmgr.errors import UserError
 
 if TYPE_CHECKING:
@@ -70,19 +70,19 @@ def refuse_given(given: GateInputs, *, recorded: bool, forge: bool, ships: bool,
         raise UserError("the forge is asked for the tickets", next_step="drop --tickets, or do not ask the forge")
 
 
-def the_projects(project: str | None, repos: tuple[str, ...], *, ships: bool) -> tuple[Project, tuple[Project, ...]]:
+def the_projects(chosen: Chosen, *, ships: bool) -> tuple[Project, tuple[Project, ...]]:
     """Return the project and, for a cut or a release, the others whose consumers build against the same provider.
 
     Then `--repo` may also name the repositories of those others.
     """
     if not ships:
-        return the_project(project, repos), ()
+        return chosen.load(), ()
     from relmgr.settings import load_project
     from relmgr.workflows.gate_release import sibling_projects, sibling_repositories
 
-    foreign = sibling_repositories(load_project(project))
-    named = dict(item.partition("=")[::2] for item in repos if item.partition("=")[0] in foreign)
-    loaded = the_project(project, tuple(item for item in repos if item.partition("=")[0] not in foreign))
+    foreign = sibling_repositories(load_project(chosen.name))
+    named = dict(item.partition("=")[::2] for item in chosen.repos if item.partition("=")[0] in foreign)
+    loaded = Chosen(chosen.name, tuple(item for item in chosen.repos if item.partition("=")[0] not in foreign)).load()
     return loaded, sibling_projects(loaded, named)
 
 

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import click
 
 from relmgr.cli.cluster_options import cluster_option
-from relmgr.cli.options import output_options, pin_option, project_options
+from relmgr.cli.options import Chosen, output_options, pin_option, project_options
+from relmgr.cli.output import Output
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,12 +61,9 @@ def scan(
     no_cache: bool,
     cluster: str | None,
     resume: Path | None,
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """Tell what FILE holds: whose kernels, how they take arguments, which rows are stale under an ABI.
 
@@ -73,12 +71,10 @@ def scan(
     Nothing is changed, also in a database that another process has open. Without --abi the number at the pin of --repo.
     Ends with 1 when there are stale rows, else with 3 when something could not be read or told.
     """
-    from relmgr.cli.options import the_project
-    from relmgr.cli.output import emit
     from relmgr.workflows.kdb import scan_databases, scan_rules, target_abi
     from relmgr.workflows.locate import named_pin
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     pin = named_pin(loaded, pin_name)
     target = target_abi(loaded, pin, abi)
     if cluster is not None:
@@ -86,14 +82,16 @@ def scan(
         from relmgr.workflows.cluster import ScanOptions
 
         options = ScanOptions(deep=deep, fast=fast, cache=not no_cache, jobs=jobs)
-        document = scan_on_cluster(cluster, files, (loaded, pin, project), target, options, resume, quiet=quiet)
+        document = scan_on_cluster(
+            cluster, files, (loaded, pin, chosen.name), target, options, resume, quiet=output.quiet
+        )
     elif resume is not None:
         raise click.UsageError("--resume goes with --cluster")
     else:
         rules = scan_rules(loaded, pin, target, fast=fast, deep=deep, jobs=jobs or default_jobs())
-        with progress_bar(quiet) as progress:
+        with progress_bar(output.quiet) as progress:
             document = scan_databases(files, target, rules, cache=not no_cache, progress=progress)
-    emit(document, template="kdb/scan", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="kdb/scan")
     totals = document.totals
     if totals.stale:
         return EXIT_BLOCKED
@@ -109,27 +107,22 @@ def scan(
 def diff(
     old: Path,
     new: Path,
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """Tell which rows were added, removed or changed from OLD to NEW, and whose kernels take other arguments.
 
     A row with new arguments is poison to a library that still packs the old ones, whoever's kernel it is.
     Ends with 3 when a row could not be compared.
     """
-    from relmgr.cli.options import the_project
-    from relmgr.cli.output import emit
     from relmgr.sources.databases.diff import diff_databases
     from relmgr.workflows.locate import named_pin
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     contract = loaded.contract(named_pin(loaded, pin_name))
     document = diff_databases(old, new, contract.kernel_symbol if contract else None)
-    emit(document, template="kdb/diff", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="kdb/diff")
     return EXIT_SOURCE if document.findings else EXIT_OK
 
 
@@ -140,26 +133,21 @@ def diff(
 @output_options
 def tuning(
     files: tuple[str, ...],
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """Count the solvers that find-dbs and perf-dbs name, and list entries of removed or disabled ones.
 
     A database whose find-db names none of the provider's solvers can hardly hold kernels of the provider's.
     Ends with 3 when a file could not be read.
     """
-    from relmgr.cli.options import the_project
-    from relmgr.cli.output import emit
     from relmgr.workflows.kdb import read_tuning
     from relmgr.workflows.locate import named_pin
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     document = read_tuning(files, loaded, named_pin(loaded, pin_name))
-    emit(document, template="kdb/tuning", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="kdb/tuning")
     return EXIT_SOURCE if any(file.state != "ok" for file in document.files) else EXIT_OK
 
 

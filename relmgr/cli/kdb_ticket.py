@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from relmgr.cli.options import at_option, instant, output_options, pin_option, project_options, the_project
-from relmgr.cli.output import emit, write_text
+from relmgr.cli.options import Chosen, at_option, instant, output_options, pin_option, project_options
+from relmgr.cli.output import Output, write_file
 from relmgr.cli.posting import post_options, show_posting
 from relmgr.cli.trains import trains_option
 from relmgr.errors import EXIT_OK, EXIT_SOURCE, UserError
@@ -40,8 +40,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @output_options
 def ticket(
     databases: tuple[str, ...],
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
     train: str | None,
     calendar: Path | None,
@@ -53,9 +52,7 @@ def ticket(
     out_dir: Path | None,
     post: bool,
     dry_run: bool,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """One regeneration ticket per arch whose kernel databases an ABI crossing made stale, or may have.
 
@@ -66,7 +63,7 @@ def ticket(
     from relmgr.workflows.ticket import TicketInputs, regeneration_tickets
     from relmgr.workflows.trains import calendar_of
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     given = TicketInputs(scans, databases, existing, fill, ref)
     pin, trains = named_pin(loaded, pin_name), calendar_of(calendar or loaded.trains)
     if post and not dry_run:
@@ -75,11 +72,11 @@ def ticket(
         document = _beside_issues(loaded, pin, trains, train, given)
     else:
         document = regeneration_tickets(loaded, pin, trains, train, instant(at, loaded), given)
-    emit(document, template="kdb/ticket", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="kdb/ticket")
     if out_dir is not None:
         _write_each(document, out_dir)
     code = EXIT_SOURCE if document.gaps else EXIT_OK
-    return _post(loaded, document, code, dry_run, format_, quiet) if post else code
+    return _post(loaded, document, code, dry_run, output) if post else code
 
 
 def _beside_issues(
@@ -91,11 +88,11 @@ def _beside_issues(
     return tickets_beside_issues(project, pin, trains, train, given, open_github(project.forge))
 
 
-def _post(project: Project, document: Tickets, code: int, dry_run: bool, format_: str, quiet: bool) -> int:
+def _post(project: Project, document: Tickets, code: int, dry_run: bool, output: Output) -> int:
     from relmgr.workflows.post import post_tickets, sink_of
 
     posting = post_tickets(sink_of(project, dry_run=dry_run), document)
-    return show_posting(posting, code, format_=format_, quiet=quiet)
+    return show_posting(posting, code, output)
 
 
 def _write_each(document: Tickets, folder: Path) -> None:
@@ -106,4 +103,4 @@ def _write_each(document: Tickets, folder: Path) -> None:
     except OSError as error:
         raise UserError(f"cannot be made: {error.strerror}", where=str(folder), next_step="give another") from None
     for name, text in ticket_files(document).items():
-        write_text(folder / name, text)
+        write_file(folder / name, text)

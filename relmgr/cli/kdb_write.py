@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from relmgr.cli.kdb_scan import default_jobs, scan_options
-from relmgr.cli.options import output_options, pin_option, project_options
+from relmgr.cli.options import Chosen, output_options, pin_option, project_options
+from relmgr.cli.output import Output
 from relmgr.errors import EXIT_OK, EXIT_SOURCE, UserError
 
 
@@ -29,8 +30,7 @@ def prune(
     new: Path | None,
     swap: bool,
     apply: bool,
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
     format_: str,
     quiet: bool,
@@ -41,20 +41,18 @@ def prune(
     database is built beside, every remaining row compared byte for byte, then renamed. --out writes NEW and leaves FILE
     alone; --swap replaces FILE in one step. Ends with 3 when rows stayed that could not be judged.
     """
-    from relmgr.cli.options import the_project
-    from relmgr.cli.output import emit
     from relmgr.workflows.kdb import scan_rules, target_abi
     from relmgr.workflows.kdb_prune import prune_database
     from relmgr.workflows.locate import named_pin
 
     if (new is None) != swap:
         raise UserError("say where the new database goes", next_step="give either --out NEW or --swap")
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     pin = named_pin(loaded, pin_name)
     target = target_abi(loaded, pin, abi)
     rules = scan_rules(loaded, pin, target, fast=False, deep=deep, jobs=jobs or default_jobs())
     document = prune_database(file, new, target, rules, apply=apply)
-    emit(document, template="kdb/prune", format_=format_, quiet=quiet)
+    Output(format_, quiet=quiet).emit(document, template="kdb/prune")
     return EXIT_SOURCE if document.kept_for_trouble else EXIT_OK
 
 
@@ -71,9 +69,7 @@ def extract(
     pattern: str | None,
     to: Path,
     apply: bool,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """Write the code objects of FILE's rows to a folder; `relmgr abi inspect` reads them.
 
@@ -81,7 +77,6 @@ def extract(
     """
     import re
 
-    from relmgr.cli.output import emit
     from relmgr.sinks.kernel_objects import extract_objects
 
     if pattern is not None:
@@ -90,5 +85,5 @@ def extract(
         except re.error as error:
             raise UserError(f"--name: not a regular expression: {error}", next_step="correct it") from None
     document = extract_objects(file, to, ids=ids, pattern=pattern, apply=apply)
-    emit(document, template="kdb/extract", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="kdb/extract")
     return EXIT_SOURCE if any(found.error for found in document.objects) else EXIT_OK

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from relmgr.cli.notes_options import notes_options
-from relmgr.cli.options import output_options, the_project
-from relmgr.cli.output import emit, write_text
+from relmgr.cli.options import Chosen, output_options
+from relmgr.cli.output import Output
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK
 
 FORMS = ["text", "json", "markdown", "rocm", "github", "html"]
@@ -27,8 +27,7 @@ FORMS = ["text", "json", "markdown", "rocm", "github", "html"]
 @click.option("--quiet", is_flag=True, help="Print only errors.")
 def show(
     range_: str,
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
     pulls: Path | None,
     github: bool,
@@ -44,13 +43,9 @@ def show(
     from relmgr.workflows.locate import named_pin
     from relmgr.workflows.notes import Asked, notes_text, take_notes
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     notes = take_notes(loaded, named_pin(loaded, pin_name), range_, Asked(pulls, github, databases))
-    text = notes_text(loaded, notes, format_)
-    if out is not None:
-        write_text(out, text)
-    elif not quiet:
-        click.echo(text, nl=False)
+    Output(format_, out, quiet).write(notes_text(loaded, notes, format_))
 
 
 @click.command()
@@ -61,8 +56,7 @@ def show(
 @output_options
 def check(
     range_: str,
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
     pulls: Path | None,
     github: bool,
@@ -70,9 +64,7 @@ def check(
     pull_request: int | None,
     file: Path | None,
     changelog_ref: str | None,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """What changed in FROM..TO and is not told in the change log at TO; exit code 1 when something must be written.
 
@@ -82,7 +74,7 @@ def check(
     from relmgr.workflows.notes import Asked
     from relmgr.workflows.notes_check import check_notes
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     pin = named_pin(loaded, pin_name)
     document = check_notes(
         loaded,
@@ -92,5 +84,5 @@ def check(
         pull_request=pull_request,
         changelog=file or changelog_ref,
     )
-    emit(document, template="notes/check", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="notes/check")
     return EXIT_BLOCKED if document.fails else EXIT_OK

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from relmgr.cli.notes_options import notes_options
-from relmgr.cli.options import output_options, the_project
-from relmgr.cli.output import emit
+from relmgr.cli.options import Chosen, output_options
+from relmgr.cli.output import Output
 
 
 @click.command()
@@ -24,8 +24,7 @@ from relmgr.cli.output import emit
 @output_options
 def write(
     range_: str,
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
     pulls: Path | None,
     github: bool,
@@ -34,17 +33,15 @@ def write(
     title: str | None,
     adopt: bool,
     apply_: bool,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> None:
     """Insert the section of FROM..TO into the change log, or update it. Lines that people wrote or edited stay."""
     from relmgr.workflows.locate import named_pin
     from relmgr.workflows.notes import Asked, take_notes
     from relmgr.workflows.notes_write import plan_changelog
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     pin = named_pin(loaded, pin_name)
     notes = take_notes(loaded, pin, range_, Asked(pulls, github, databases))
     document = plan_changelog(loaded, pin, notes, file, title=title, adopt=adopt, apply=apply_)
-    emit(document, template="notes/write", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="notes/write")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from relmgr.cli.output import Output
 from relmgr.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,8 +29,35 @@ def _stack(*decorators: Callable[[F], F]) -> Callable[[F], F]:
     return apply
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """The project that `--project` and `--repo` name, not loaded yet."""
+
+    name: str | None
+    repos: tuple[str, ...]
+
+    def load(self) -> Project:
+        """Load it; inside a clone its own repository is found by itself."""
+        from relmgr.workflows.locate import find_project
+
+        paths: dict[str, str] = {}
+        for item in self.repos:
+            name, equals, path = item.partition("=")
+            if not equals or not name or not path:
+                raise UserError(
+                    f"--repo {item!r} is not NAME=PATH", next_step="write for example --repo miopen=../MIOpen"
+                )
+            paths[name] = path
+        return find_project(self.name, paths)
+
+
 def project_options(command: F) -> F:
-    """Add `--project` and `--repo`, which `the_project` turns into a `Project`."""
+    """Add `--project` and `--repo`; the command gets them as `chosen`, a `Chosen`."""
+
+    @functools.wraps(command)
+    def with_chosen(*, project: str | None, repos: tuple[str, ...], **given: Any) -> Any:
+        return command(chosen=Chosen(project, repos), **given)
+
     return _stack(
         click.option(
             "--project",
@@ -35,11 +65,16 @@ def project_options(command: F) -> F:
             help="Shipped project, or a TOML file (default: miopen-rocmlir).",
         ),
         click.option("--repo", "repos", multiple=True, metavar="NAME=PATH", help="Clone of a configured repository."),
-    )(command)
+    )(cast(F, with_chosen))
 
 
 def output_options(command: F) -> F:
-    """Add `--format`, `--out` and `--quiet`, as `emit` takes them."""
+    """Add `--format`, `--out` and `--quiet`; the command gets them as `output`, an `Output`."""
+
+    @functools.wraps(command)
+    def with_output(*, format_: str, out: Path | None, quiet: bool, **given: Any) -> Any:
+        return command(output=Output(format_, out, quiet), **given)
+
     return _stack(
         click.option("--format", "format_", type=click.Choice(["text", "json", "markdown"]), default="text"),
         click.option(
@@ -48,7 +83,7 @@ def output_options(command: F) -> F:
             help="Write there instead of to the terminal.",
         ),
         click.option("--quiet", is_flag=True, help="Print only errors; the exit code says the rest."),
-    )(command)
+    )(cast(F, with_output))
 
 
 def range_options(command: F) -> F:
@@ -69,19 +104,6 @@ def at_option(command: F) -> F:
 def pin_option(command: F) -> F:
     """Add `--pin NAME`, for projects with several pins."""
     return click.option("--pin", "pin_name", metavar="NAME", help="Which pin (default: the project's first).")(command)
-
-
-def the_project(project: str | None, repos: tuple[str, ...]) -> Project:
-    """Load the project that the options name; inside a clone its own repository is found by itself."""
-    from relmgr.workflows.locate import find_project
-
-    paths: dict[str, str] = {}
-    for item in repos:
-        name, equals, path = item.partition("=")
-        if not equals or not name or not path:
-            raise UserError(f"--repo {item!r} is not NAME=PATH", next_step="write for example --repo miopen=../MIOpen")
-        paths[name] = path
-    return find_project(project, paths)
 
 
 def instant(at: str | None, project: Project) -> datetime | None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from relmgr.cli.options import output_options, project_options, the_project
-from relmgr.cli.output import emit
+from relmgr.cli.options import Chosen, output_options, project_options
+from relmgr.cli.output import Output
 from relmgr.cli.posting import post_options, show_posting
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, UserError
 
@@ -38,11 +38,8 @@ def plan(
     with_suggestions: bool,
     post: bool,
     dry_run: bool,
-    project: str | None,
-    repos: tuple[str, ...],
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    chosen: Chosen,
+    output: Output,
 ) -> int:
     """Print the merge order of open pull requests: what may merge now, what waits, what nothing orders.
 
@@ -53,16 +50,16 @@ def plan(
 
     if post and not dry_run and snapshot is not None:
         raise UserError("--post says what is so now", next_step="drop --snapshot, or add --dry-run")
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     read = _on_forge(loaded) if snapshot is None else read_pulls(snapshot)
     document = plan_pulls(loaded, read, pulls, spoken=with_suggestions)
-    emit(document, template="order/plan", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="order/plan")
     code = EXIT_BLOCKED if document.cycles or any(wait.stuck for wait in document.waits) else EXIT_OK
     if not post:
         return code
     from relmgr.workflows.post import post_order, sink_of
 
-    return show_posting(post_order(sink_of(loaded, dry_run=dry_run), document), code, format_=format_, quiet=quiet)
+    return show_posting(post_order(sink_of(loaded, dry_run=dry_run), document), code, output)
 
 
 def _on_forge(project: Project) -> tuple[PullRequest, ...]:
@@ -82,19 +79,16 @@ def parse(
     repository: str,
     number: int,
     body_file: str,
-    project: str | None,
-    repos: tuple[str, ...],
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    chosen: Chosen,
+    output: Output,
 ) -> None:
     """Print what the body declares, what it only speaks of, and what was not understood in it."""
     from relmgr.workflows.order import named, parse_body
 
-    configured = the_project(project, repos)
+    configured = chosen.load()
     document = parse_body(configured, repository, number, _read_body(body_file))
     pull = str(named(configured, repository, number))
-    emit(document, template="order/parse", format_=format_, out=out, quiet=quiet, pull=pull)
+    output.emit(document, template="order/parse", pull=pull)
 
 
 def _read_body(file: str) -> str:

@@ -7,15 +7,15 @@ from pathlib import Path
 import click
 
 from relmgr.cli.options import (
+    Chosen,
     at_option,
     instant,
     output_options,
     pin_option,
     project_options,
     range_options,
-    the_project,
 )
-from relmgr.cli.output import emit
+from relmgr.cli.output import Output
 from relmgr.cli.pin_bisect import bisect
 from relmgr.cli.pin_bump import bump
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE
@@ -36,27 +36,24 @@ group.add_command(bisect)
 @range_options
 @output_options
 def history(
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
     ref: str | None,
     all_refs: bool,
     release_branches: bool,
     include_pulls: bool,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """Every change of the pin, oldest first, with its kinds and what it did to the kernel ABI."""
     from relmgr.workflows.locate import named_pin
     from relmgr.workflows.pins import show_history
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     document = show_history(
         loaded, named_pin(loaded, pin_name), ref=ref, every_ref=all_refs, releases=release_branches, pulls=include_pulls
     )
-    shown = document.changes if format_ == "json" else document
-    emit(shown, template="pin/history", format_=format_, out=out, quiet=quiet)
+    shown = document.changes if output.is_json else document
+    output.emit(shown, template="pin/history")
     for gap in document.gaps:
         click.echo(f"relmgr: {gap.commit[:12]}: {gap.path} could not be read ({gap.reason})", err=True)
     return EXIT_SOURCE if document.gaps else EXIT_OK
@@ -69,22 +66,19 @@ def history(
 @at_option
 @output_options
 def show(
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
     ref: str | None,
     at: str | None,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """The pin at a ref: every site, what its ref means, the ABI number, the age."""
     from relmgr.workflows.locate import named_pin
     from relmgr.workflows.pins import show_pin
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     document = show_pin(loaded, named_pin(loaded, pin_name), ref, instant(at, loaded))
-    emit(document, template="pin/show", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="pin/show")
     return EXIT_SOURCE if document.gaps else EXIT_OK
 
 
@@ -98,21 +92,18 @@ def show(
 @at_option
 @output_options
 def check(
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
     ref: str | None,
     archive: Path | None,
     at: str | None,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """Every safety check on the current pin; exit code 1 when one blocks."""
     from relmgr.workflows.locate import named_pin
     from relmgr.workflows.pins import check_pin
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     document = check_pin(loaded, named_pin(loaded, pin_name), ref, instant(at, loaded), archive)
-    emit(document, template="pin/check", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="pin/check")
     return EXIT_BLOCKED if document.blocks else EXIT_OK

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from relmgr.cli.options import output_options, pin_option, project_options, the_project
-from relmgr.cli.output import emit
+from relmgr.cli.options import Chosen, output_options, pin_option, project_options
+from relmgr.cli.output import Output
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK
 
 if TYPE_CHECKING:
@@ -34,12 +33,9 @@ def bisect(
     good: str | None,
     bad: str | None,
     seconds: float,
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """Find the first commit of the provider at which COMMAND fails.
 
@@ -50,10 +46,10 @@ def bisect(
     from relmgr.workflows.locate import named_pin
 
     def told(trial: Trial) -> None:
-        if not quiet:
+        if not output.quiet:
             click.echo(f"{trial.outcome}: {trial.commit[:12]} {trial.why}".rstrip(), err=True)
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     document = bisect_pin(loaded, named_pin(loaded, pin_name), good, bad, command, seconds, told)
-    emit(document, template="pin/bisect", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="pin/bisect")
     return EXIT_OK if document.first_bad else EXIT_BLOCKED

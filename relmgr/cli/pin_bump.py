@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from relmgr.cli.options import output_options, pin_option, project_options, the_project
-from relmgr.cli.output import emit
-from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE, UserError
+from relmgr.cli.options import Chosen, output_options, pin_option, project_options
+from relmgr.cli.output import Output
+from relmgr.cli.posting import show_posting
+from relmgr.errors import EXIT_BLOCKED, EXIT_OK, UserError
 
 
 @click.command()
@@ -36,12 +37,9 @@ def bump(
     allow_reverted: str | None,
     applies: bool,
     pull_request: bool,
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """Plan moving the pin in all of its sites; --apply commits it. Exit code 1 when a check refuses it."""
     from relmgr.render.bump import abi_line
@@ -51,14 +49,14 @@ def bump(
     from relmgr.workflows.locate import named_pin
     from relmgr.workflows.post import sink_of
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     pin = named_pin(loaded, pin_name)
     target = Target(pin, to, archive, drop_digest, allow_rollback, allow_reverted)
     prepared = plan_bump(loaded, target, _pairs(also), base)
     plan = prepared.plan
     writes = (applies or pull_request) and not plan.is_noop and not plan.refusals
     done = apply_bump(prepared, push=pull_request) if writes else None
-    emit(plan, template="pin/bump", format_=format_, out=out, quiet=quiet, done=done, abi_line=abi_line, q=quoted)
+    output.emit(plan, template="pin/bump", done=done, abi_line=abi_line, q=quoted)
     if plan.is_noop:
         return EXIT_OK
     if plan.refusals:
@@ -66,8 +64,7 @@ def bump(
     if not pull_request:
         return EXIT_OK
     posting = post_bump(sink_of(loaded, dry_run=False), loaded, pin, plan)
-    emit(posting, template="post/posting", format_="text", quiet=quiet or format_ == "json")
-    return EXIT_OK if posting.is_whole else EXIT_SOURCE
+    return show_posting(posting, EXIT_OK, output)
 
 
 def _pairs(also: tuple[str, ...]) -> dict[str, str]:

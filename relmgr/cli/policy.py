@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from relmgr.cli.options import output_options
-from relmgr.cli.output import emit
+from relmgr.cli.output import Output
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -31,15 +31,13 @@ def new(
     cases: Path | None,
     check_name: str,
     apply_: bool,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """Write a policy's file and its three cases, ready to be filled in."""
     from relmgr.workflows.policies import new_policy
 
     document = new_policy(policy_id, folder, cases, check_name, apply=apply_)
-    emit(document, template="policy/new", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="policy/new")
     return EXIT_OK
 
 
@@ -48,10 +46,10 @@ def new(
 @click.option("--folder", type=_FOLDER, default=Path("policies/rules"), show_default=True, help="Where rules stand.")
 @click.option("--cases", type=_FOLDER, help="Where cases stand (default: tests/cases for policies/rules, else cases/).")
 @output_options
-def test(policy_id: str | None, folder: Path, cases: Path | None, format_: str, out: Path | None, quiet: bool) -> int:
+def test(policy_id: str | None, folder: Path, cases: Path | None, output: Output) -> int:
     """Run the cases of one policy, or of all in the folder; exit code 1 when one is not as expected."""
     from relmgr.workflows.policies import run_cases
 
     document = run_cases(policy_id, folder, cases)
-    emit(document, template="policy/test", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="policy/test")
     return EXIT_BLOCKED if any(result.problem for result in document) else EXIT_OK

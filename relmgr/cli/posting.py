@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from relmgr.cli.output import emit
+from relmgr.cli.output import Output
 from relmgr.errors import EXIT_SOURCE
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ def post_options(command: F) -> F:
     return post(dry(command))
 
 
-def show_posting(posting: Posting, code: int, *, format_: str, quiet: bool) -> int:
+def show_posting(posting: Posting, code: int, output: Output) -> int:
     """Print what became of each action; return `code`, or 3 when something could not be posted."""
     # The document itself is on standard output; with JSON nothing else may be.
-    if not quiet and format_ != "json":
-        emit(posting, template="post/posting", format_=format_)
+    if not output.quiet and not output.is_json:
+        Output(output.format_).emit(posting, template="post/posting")
     elif not posting.is_whole:
         for one in posting.done:
             if one.outcome == "not-posted":

@@ -9,8 +9,8 @@ import click
 from click.core import ParameterSource
 
 from relmgr.cli.cluster_options import JobProgress
-from relmgr.cli.options import the_project
-from relmgr.cli.output import emit, write_text
+from relmgr.cli.options import Chosen
+from relmgr.cli.output import Output, write_file
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE, UserError
 
 _TAKEN = {
@@ -33,7 +33,7 @@ def run_on_cluster(context: click.Context) -> int:
 
     given: dict[str, Any] = context.params
     _refuse_others(context)
-    project = the_project(given["project"], given["repos"])
+    project = Chosen(given["project"], given["repos"]).load()
     pin = named_pin(project, given["pin_name"])
     archs = chosen_archs(given["cluster"], project, given["arch"])
     binding = bind_report(project, pin, given["abi"], given["ref"], given["pinned"], given["head"])
@@ -44,9 +44,9 @@ def run_on_cluster(context: click.Context) -> int:
     document = sign_reports(project, document, given["sign_key"])
     if given["json_file"] is not None:
         for file, report in report_files(document, given["json_file"]).items():
-            write_text(file, to_json(report))
-    view = {"template": "cluster/smoke", "format_": given["format_"], "out": given["out"], "quiet": given["quiet"]}
-    emit(document, **view, rows=arch_rows(document))
+            write_file(file, to_json(report))
+    output = Output(given["format_"], given["out"], given["quiet"])
+    output.emit(document, template="cluster/smoke", rows=arch_rows(document))
     if document.verdict == "passed":
         return EXIT_OK
     return EXIT_BLOCKED if any(job.last.exit_code == EXIT_BLOCKED for job in document.jobs) else EXIT_SOURCE

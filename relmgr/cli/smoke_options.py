@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from relmgr.errors import UserError
 
 if TYPE_CHECKING:
+    from relmgr.smoke.plan import Selection
     from relmgr.workflows.smoke_provider import Library
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -18,8 +21,42 @@ F = TypeVar("F", bound=Callable[..., Any])
 _DIRECTIONS = ["fwd", "bwd-data", "wrw", "wrw-workspace"]
 
 
+@dataclass(frozen=True)
+class Matrix:
+    """The back end and the cells that the options choose; an empty tuple means every one."""
+
+    backend: str
+    arch: str | None
+    abi: int | None
+    dtypes: tuple[str, ...]
+    directions: tuple[str, ...]
+    layouts: tuple[str, ...]
+    main_forms: bool
+    matching_only: bool
+    launch_mismatches: bool
+
+    def selection(self) -> Selection:
+        """Return the chosen cells; raises `UserError` when nothing is left."""
+        from relmgr.smoke.plan import check_selection
+
+        return check_selection(
+            self.dtypes,
+            self.directions,
+            self.layouts,
+            main_forms=self.main_forms,
+            mismatches=not self.matching_only,
+        )
+
+
 def matrix_options(command: F) -> F:
-    """Add the options that choose back end and cells."""
+    """Add the options that choose back end and cells; the command gets them as `matrix`, a `Matrix`."""
+
+    @functools.wraps(command)
+    def with_matrix(**given: Any) -> Any:
+        matrix = Matrix(**{name: given.pop(name) for name in Matrix.__dataclass_fields__})
+        return command(matrix=matrix, **given)
+
+    wrapped = cast(F, with_matrix)
     for option in reversed(
         (
             click.option(
@@ -39,12 +76,20 @@ def matrix_options(command: F) -> F:
             ),
         )
     ):
-        command = option(command)
-    return command
+        wrapped = option(wrapped)
+    return wrapped
 
 
 def library_options(command: F) -> F:
-    """Add the options that name a provider's built library, as `the_library` takes them."""
+    """Add the options that name a provider's built library; the command gets it as `library`, or None."""
+
+    @functools.wraps(command)
+    def with_library(
+        *, miir_lib: Path | None, miir_header: Path | None, miir_link: tuple[str, ...], **given: Any
+    ) -> Any:
+        return command(library=_library(miir_lib, miir_header, miir_link), **given)
+
+    wrapped = cast(F, with_library)
     file = click.Path(dir_okay=False, path_type=Path)
     for option in reversed(
         (
@@ -55,12 +100,11 @@ def library_options(command: F) -> F:
             ),
         )
     ):
-        command = option(command)
-    return command
+        wrapped = option(wrapped)
+    return wrapped
 
 
-def the_library(file: Path | None, header: Path | None, link_with: tuple[str, ...]) -> Library | None:
-    """Return the provider's library that is to generate the kernels, or None."""
+def _library(file: Path | None, header: Path | None, link_with: tuple[str, ...]) -> Library | None:
     if header is None:
         if file is None:
             return None

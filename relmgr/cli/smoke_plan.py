@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from relmgr.cli.options import output_options, pin_option, project_options, the_project
-from relmgr.cli.output import emit
-from relmgr.cli.smoke_options import library_options, matrix_options, the_library
+from relmgr.cli.options import Chosen, output_options, pin_option, project_options
+from relmgr.cli.output import Output
+from relmgr.cli.smoke_options import Matrix, library_options, matrix_options
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, UserError
+
+if TYPE_CHECKING:
+    from relmgr.workflows.smoke_provider import Library
 
 
 @click.command()
@@ -20,25 +23,12 @@ from relmgr.errors import EXIT_BLOCKED, EXIT_OK, UserError
 @click.option("--build", is_flag=True, help="Compile the kernels for --arch and ask the static gate; no device needed.")
 @output_options
 def plan(
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
-    backend: str,
-    arch: str | None,
-    abi: int | None,
-    dtypes: tuple[str, ...],
-    directions: tuple[str, ...],
-    layouts: tuple[str, ...],
-    main_forms: bool,
-    matching_only: bool,
-    launch_mismatches: bool,
-    miir_lib: Path | None,
-    miir_header: Path | None,
-    miir_link: tuple[str, ...],
+    matrix: Matrix,
+    library: Library | None,
     build: bool,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """The matrix that `smoke run` would launch here: kernels, arguments, and what each cell must end in.
 
@@ -47,29 +37,27 @@ def plan(
     and their convention is checked against its header: ends with 1 when the two do not belong together.
     """
     from relmgr.render.smoke_matrix import show_check, show_plan
-    from relmgr.smoke.plan import check_selection
     from relmgr.workflows.locate import named_pin
     from relmgr.workflows.smoke import SmokeOptions, check_smoke, matrices, plan_smoke
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     pin = named_pin(loaded, pin_name)
-    chosen = check_selection(dtypes, directions, layouts, main_forms=main_forms, mismatches=not matching_only)
-    options = SmokeOptions(arch=arch, selection=chosen, launch_mismatches=launch_mismatches)
-    library = the_library(miir_lib, miir_header, miir_link)
+    selection = matrix.selection()
+    options = SmokeOptions(arch=matrix.arch, selection=selection, launch_mismatches=matrix.launch_mismatches)
     if library is not None:
         from relmgr.workflows.smoke_provider import check_library
 
-        if arch is None:
+        if matrix.arch is None:
             raise UserError("--miir-lib needs --arch here", next_step="name what to generate for, such as gfx90a")
-        provider = check_library(loaded, pin, library, chosen, arch)
-        emit(provider, template="smoke/provider", format_=format_, out=out, quiet=quiet)
+        provider = check_library(loaded, pin, library, selection, matrix.arch)
+        output.emit(provider, template="smoke/provider")
         return EXIT_OK if provider.agrees else EXIT_BLOCKED
     if build:
-        checked = check_smoke(loaded, pin, backend, abi, options)
+        checked = check_smoke(loaded, pin, matrix.backend, matrix.abi, options)
         view = matrices([answer.cell for answer in checked.cells], show_check(checked.cells))
-        emit(checked, template="smoke/check", format_=format_, out=out, quiet=quiet, **view)
+        output.emit(checked, template="smoke/check", **view)
         return EXIT_OK if checked.passed else EXIT_BLOCKED
-    document, choice = plan_smoke(loaded, pin, backend, abi, options)
+    document, choice = plan_smoke(loaded, pin, matrix.backend, matrix.abi, options)
     view = matrices(document.cells, show_plan(document.cells))
-    emit(document, template="smoke/plan", format_=format_, out=out, quiet=quiet, choice=choice, **view)
+    output.emit(document, template="smoke/plan", choice=choice, **view)
     return EXIT_OK

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from relmgr.cli.cluster_options import cluster_option
-from relmgr.cli.options import output_options, pin_option, project_options, the_project
-from relmgr.cli.output import emit, write_text
-from relmgr.cli.smoke_options import library_options, matrix_options, the_library
+from relmgr.cli.options import Chosen, output_options, pin_option, project_options
+from relmgr.cli.output import Output, write_file
+from relmgr.cli.smoke_options import Matrix, library_options, matrix_options
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE, UserError
 
 if TYPE_CHECKING:
     from relmgr.model.smoke import CellResult
     from relmgr.workflows.smoke_given import Given
+    from relmgr.workflows.smoke_provider import Library
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -51,18 +52,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--sign-key", type=_FILE, metavar="KEY", help="Sign the report with this SSH private key.")
 @output_options
 def run(
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     pin_name: str | None,
-    backend: str,
-    arch: str | None,
-    abi: int | None,
-    dtypes: tuple[str, ...],
-    directions: tuple[str, ...],
-    layouts: tuple[str, ...],
-    main_forms: bool,
-    matching_only: bool,
-    launch_mismatches: bool,
+    matrix: Matrix,
     ref: str | None,
     pinned: str | None,
     head: str | None,
@@ -80,13 +72,9 @@ def run(
     row: int | None,
     blocks: int | None,
     block: int | None,
-    miir_lib: Path | None,
-    miir_header: Path | None,
-    miir_link: tuple[str, ...],
+    library: Library | None,
     sign_key: Path | None,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """Build small kernels under the ABI, launch them with matching arguments, refuse the others; judge every cell.
 
@@ -100,34 +88,32 @@ def run(
     from relmgr.smoke.start import start_workers
 
     # First of all, so that devices open while the rest of the program is read.
-    with start_workers(backend, workers) as started:
+    with start_workers(matrix.backend, workers) as started:
         from relmgr.render.engine import render, to_json
         from relmgr.render.junit import render_junit
-        from relmgr.smoke.plan import check_selection
         from relmgr.smoke.report import failed_by_environment
         from relmgr.workflows.locate import named_pin
         from relmgr.workflows.smoke import SmokeOptions, bind_report, run_smoke, run_view, sign_run
 
-        loaded = the_project(project, repos)
+        loaded = chosen.load()
         pin = named_pin(loaded, pin_name)
         options = SmokeOptions(
-            arch=arch,
-            selection=check_selection(dtypes, directions, layouts, main_forms=main_forms, mismatches=not matching_only),
-            launch_mismatches=launch_mismatches,
+            arch=matrix.arch,
+            selection=matrix.selection(),
+            launch_mismatches=matrix.launch_mismatches,
             limit=limit,
             journal=resume,
         )
-        progress = _Progress(quiet or not sys.stderr.isatty())
-        binding = bind_report(loaded, pin, abi, ref, pinned, head)
+        progress = _Progress(output.quiet or not sys.stderr.isatty())
+        binding = bind_report(loaded, pin, matrix.abi, ref, pinned, head)
         given = _given(code_object, kernel, problem, kdb, row, blocks, block)
-        library = the_library(miir_lib, miir_header, miir_link)
         if library is not None:
             if library.file is None:
                 raise UserError("--miir-header needs --miir-lib here", next_step="a generator: `relmgr smoke plan`")
             from relmgr.smoke.run import Manner
             from relmgr.workflows.smoke_provider import run_provider
 
-            manner = Manner(limit, launch_mismatches)
+            manner = Manner(limit, matrix.launch_mismatches)
             done = run_provider(started, loaded, pin, binding, library, options.selection, manner)
         elif given is None:
             done = run_smoke(started, loaded, pin, binding, options, progress)
@@ -136,17 +122,17 @@ def run(
             from relmgr.smoke.run import Manner
             from relmgr.workflows.smoke_given import run_given
 
-            manner, unbound = Manner(limit, launch_mismatches), abi is None and binding.pin == UNBOUND
+            manner, unbound = Manner(limit, matrix.launch_mismatches), matrix.abi is None and binding.pin == UNBOUND
             done = run_given(started, loaded, pin, binding, *given, manner, own_number=unbound)
         started.pool.stop()
         done = sign_run(loaded, done, sign_key)
         if json_file is not None:
-            write_text(json_file, to_json(done.report))
+            write_file(json_file, to_json(done.report))
         if junit is not None:
-            write_text(junit, render_junit(done))
+            write_file(junit, render_junit(done))
         if html is not None:
-            write_text(html, render("smoke/run.html.j2", d=done.report, **run_view(done)))
-        emit(done.report, template="smoke/run", format_=format_, out=out, quiet=quiet, **run_view(done))
+            write_file(html, render("smoke/run.html.j2", d=done.report, **run_view(done)))
+        output.emit(done.report, template="smoke/run", **run_view(done))
     if done.report.verdict == "passed":
         return EXIT_OK
     return EXIT_SOURCE if failed_by_environment(done.results) else EXIT_BLOCKED

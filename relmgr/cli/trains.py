@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from relmgr.cli.options import at_option, instant, output_options, project_options, the_project
-from relmgr.cli.output import emit
-from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE, UserError
+from relmgr.cli.options import Chosen, at_option, instant, output_options, project_options
+from relmgr.cli.output import Output
+from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE
 
 if TYPE_CHECKING:
     from relmgr.model.trains import Disagreement
@@ -40,20 +40,17 @@ def group() -> None:
 @at_option
 @output_options
 def list_(
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     calendar: Path | None,
     at: str | None,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """Every train: planned cut, real cut, last safe day, first tag, ABI number; exit codes as `show`."""
     from relmgr.workflows.trains import calendar_of, list_trains
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     rows = list_trains(loaded, calendar_of(calendar or loaded.trains), instant(at, loaded))
-    emit(rows, template="train/list", format_=format_, out=out, quiet=quiet)
+    output.emit(rows, template="train/list")
     return _exit_code(found for row in rows for found in row.disagreements)
 
 
@@ -65,20 +62,17 @@ def list_(
 @output_options
 def show(
     name: str,
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     calendar: Path | None,
     at: str | None,
-    format_: str,
-    out: Path | None,
-    quiet: bool,
+    output: Output,
 ) -> int:
     """One train in every repository at hand; exit code 1 where calendar and repository disagree, 3 where not read."""
     from relmgr.workflows.trains import calendar_of, show_train
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     document = show_train(loaded, calendar_of(calendar or loaded.trains), name, instant(at, loaded))
-    emit(document, template="train/show", format_=format_, out=out, quiet=quiet)
+    output.emit(document, template="train/show")
     return _exit_code(document.disagreements)
 
 
@@ -90,25 +84,17 @@ def show(
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write there instead of to the terminal.")
 def ical(
     names: tuple[str, ...],
-    project: str | None,
-    repos: tuple[str, ...],
+    chosen: Chosen,
     calendar: Path | None,
     at: str | None,
     out: Path | None,
-) -> int:
+) -> None:
     """The trains' dates as an iCalendar file, to subscribe to."""
     from relmgr.workflows.trains import calendar_of, trains_as_icalendar
 
-    loaded = the_project(project, repos)
+    loaded = chosen.load()
     text = trains_as_icalendar(loaded, calendar_of(calendar or loaded.trains), names, instant(at, loaded), calendar)
-    if out is None:
-        click.echo(text.encode(), nl=False)
-        return EXIT_OK
-    try:
-        out.write_bytes(text.encode())
-    except OSError as error:
-        raise UserError(f"cannot write: {error.strerror}", where=str(out), next_step="give another --out") from None
-    return EXIT_OK
+    Output("text", out).write(text.encode())
 
 
 def _exit_code(found: Iterable[Disagreement]) -> int:
