@@ -35,7 +35,9 @@ ISSUE = UpsertIssue(
 PULL = UpsertPull(repository=SLUG, head="relmgr/bump-1", base="develop", family="forge", title="Bump", body="Words.")
 
 
-def check(annotations: int = 0, conclusion: str | None = "failure", summary: str = "Why.") -> UpsertCheck:
+def check(
+    annotations: int = 0, conclusion: str | None = "failure", summary: str = "Why.", key: str = "gate"
+) -> UpsertCheck:
     found = tuple(
         Annotation(path="forge.pin", line=n + 1, end_line=n + 1, level="failure", title="pin", message=f"line {n}")
         for n in range(annotations)
@@ -44,10 +46,10 @@ def check(annotations: int = 0, conclusion: str | None = "failure", summary: str
         {
             "repository": SLUG,
             "commit": HEAD,
-            "key": "gate",
+            "key": key,
             "name": "relmgr",
             "conclusion": conclusion,
-            "title": "Blocked",
+            "title": {"success": "May merge", None: "Waits"}.get(conclusion, "Blocked"),
             "summary": summary,
             "annotations": found,
         }
@@ -236,6 +238,100 @@ def test_another_apps_check_of_that_name_is_not_ours(standin: StandIn) -> None:
     assert [run["app"] for run in standin.repos[SLUG].checks] == ["other", "relmgr"]
 
 
+def test_b1_a_check_of_that_name_and_mark_without_an_app_is_not_ours(standin: StandIn) -> None:
+    apply(standin, check())
+    standin.repos[SLUG].checks[0]["app"] = None
+    assert outcomes(apply(standin, check())) == ["created"]
+    assert [run["app"] for run in standin.repos[SLUG].checks] == [None, "relmgr"]
+
+
+def test_a_completed_check_that_must_wait_again_is_made_anew(standin: StandIn) -> None:
+    assert outcomes(apply(standin, check(), check(conclusion=None))) == ["created", "created"]
+    assert [run["status"] for run in standin.repos[SLUG].checks] == ["completed", "in_progress"]
+
+
+# -- M9: one head, two pull requests ----------------------------------------------------------------------------------
+
+
+def about(number: int, conclusion: str | None) -> UpsertCheck:
+    return check(conclusion=conclusion, key=f"gate/{number}")
+
+
+def counts(standin: StandIn) -> str | None:
+    """Return what branch protection sees: the newest run of the name, or the newest status."""
+    repo = standin.repos[SLUG]
+    if repo.statuses:
+        return str(repo.statuses[-1]["state"])
+    newest = max(repo.checks, key=lambda run: run["id"])
+    return str(newest["conclusion"]) if newest["status"] == "completed" else "waiting"
+
+
+@pytest.mark.parametrize("is_app", [True, False], ids=["check run", "status"])
+def test_m9_of_two_pulls_with_one_head_the_stricter_result_counts(standin: StandIn, is_app: bool) -> None:
+    standin.is_app, standin.viewer = is_app, "relmgr[bot]" if is_app else "maintainer"
+    standin.add_pull(SLUG, 8, head_sha=HEAD)
+    waiting = "waiting" if is_app else "pending"
+    steps = [
+        (7, "failure", "failure"),
+        (8, "success", "failure"),
+        (7, "failure", "failure"),
+        (7, "success", "success"),
+        (8, None, waiting),
+        (7, "success", waiting),
+        (8, "success", "success"),
+        (7, "failure", "failure"),
+    ]
+    for number, verdict, counting in steps:
+        posting = apply(standin, about(number, verdict))
+        assert posting.is_whole
+        assert counts(standin) == counting, (number, verdict)
+    # The other one's words follow once; then nothing is written, whichever is looked at.
+    repo = standin.repos[SLUG]
+    made = len(repo.checks) + len(repo.statuses)
+    assert outcomes(apply(standin, about(7, "failure"))) == ["unchanged"]
+    apply(standin, about(8, "success"))
+    assert outcomes(apply(standin, about(7, "failure"), about(8, "success"))) == ["unchanged", "unchanged"]
+    assert (len(repo.checks) + len(repo.statuses), counts(standin)) == (made + 1, "failure")
+
+
+def test_m9_it_is_said_whose_verdict_is_shown(standin: StandIn) -> None:
+    standin.add_pull(SLUG, 8, head_sha=HEAD)
+    apply(standin, about(7, "failure"))
+    posting = apply(standin, about(8, "success"))
+    why = "shares its head with #7 (failure): GitHub shows one relmgr for a commit, so the strictest stands"
+    assert posting.done[0].why == why
+    newest = standin.repos[SLUG].checks[-1]["output"]
+    assert newest["title"] == "May merge, but its head is also that of #7 (failure)"
+    assert newest["summary"] == f"This pull request {why}. A commit of its own separates it.\n\nWhy."
+
+
+@pytest.mark.parametrize("is_app", [True, False], ids=["check run", "status"])
+@pytest.mark.parametrize("gone", [{"state": "closed"}, {"head_sha": "b" * 40}], ids=["closed", "pushed"])
+def test_m9_a_pull_that_left_the_head_no_longer_counts(standin: StandIn, gone: dict[str, str], is_app: bool) -> None:
+    standin.is_app, standin.viewer = is_app, "relmgr[bot]" if is_app else "maintainer"
+    other = standin.add_pull(SLUG, 8, head_sha=HEAD)
+    apply(standin, about(8, "failure"), about(7, "success"))
+    assert counts(standin) == "failure"
+    other |= gone
+    posting = apply(standin, about(7, "success"))
+    assert (counts(standin), posting.done[0].why) == ("success", None)
+
+
+def test_m9_two_gates_at_once_leave_the_stricter_result(standin: StandIn) -> None:
+    standin.add_pull(SLUG, 8, head_sha=HEAD)
+    github = GitHub(Credentials(token="planted-token-0123"), standin.url, clock=Clock(sleep=lambda seconds: None))
+    send, told = github.send, []
+
+    def overtaken(*args: object, **kwargs: object) -> object:
+        if not told:
+            told.append(apply(standin, about(7, "failure")))
+        return send(*args, **kwargs)  # type: ignore[arg-type]
+
+    github.send = overtaken  # type: ignore[method-assign]
+    GitHubSink(github).apply([about(8, "success")])
+    assert counts(standin) == "failure"
+
+
 def test_who_is_no_app_says_it_in_a_status(standin: StandIn) -> None:
     standin.is_app, standin.viewer = False, "maintainer"
     assert outcomes(apply(standin, check(3), check(3), check(conclusion=None))) == ["created", "unchanged", "created"]
@@ -243,6 +339,15 @@ def test_who_is_no_app_says_it_in_a_status(standin: StandIn) -> None:
         ("relmgr", "failure"),
         ("relmgr", "pending"),
     ]
+
+
+def test_b1_a_strangers_status_of_that_name_is_not_ours(standin: StandIn) -> None:
+    standin.is_app, standin.viewer = False, "maintainer"
+    apply(standin, check())
+    standin.repos[SLUG].statuses[0]["author"] = "mallory"
+    assert outcomes(apply(standin, check())) == ["created"]
+    standin.repos[SLUG].statuses[1]["author"] = None
+    assert outcomes(apply(standin, check())) == ["created"]
 
 
 # -- labels, issues, pull requests ------------------------------------------------------------------------------------

@@ -258,7 +258,7 @@ def whole_pull(base: str, slug: str, entry: dict[str, Any], repo: dict[str, Any]
 def check_run(base: str, slug: str, entry: dict[str, Any]) -> dict[str, Any]:
     url = f"{base}/repos/{slug}/check-runs/{entry['id']}"
     output = entry["output"]
-    app = {
+    app = entry["app"] and {
         "id": 1,
         "node_id": "A_1",
         "slug": entry["app"],
@@ -308,7 +308,7 @@ def status(base: str, slug: str, entry: dict[str, Any]) -> dict[str, Any]:
         "description": entry.get("description"),
         "target_url": entry.get("target_url"),
         "context": entry["context"],
-        "creator": user(base, entry["author"]),
+        "creator": user(base, entry["author"]) if entry["author"] else None,
         "created_at": entry["at"],
         "updated_at": entry["at"],
     }

@@ -443,10 +443,11 @@ def _patch_check(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> t
     annotations = output.pop("annotations", [])
     if len(annotations) > 50:
         return 422, {"message": "Validation Failed", "errors": [{"message": "annotations: at most 50"}]}
-    # As GitHub does it: annotations are added to those that are there.
+    # As GitHub does it: annotations are added to those that are there, and what is completed stays completed.
     run["annotations"] += annotations
     run["output"] |= output
-    run |= {name: value for name, value in body.items() if name != "output"}
+    kept = {"output", "status"} if run["status"] == "completed" else {"output"}
+    run |= {name: value for name, value in body.items() if name not in kept}
     return 200, shapes.check_run(s.url, repo.slug, run)
 
 
