@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 
-from relmgr.errors import redact
-from relmgr.render.engine import md_text
+from relmgr.render.foreign import md as quoted
 
+__all__ = ["LONGEST_BODY", "LONGEST_SUMMARY", "fit_body", "length", "quoted"]
 # https://docs.github.com/en/rest/issues/comments: bodies end there; GitHub counts characters.
 LONGEST_BODY = 65_536
 LONGEST_SUMMARY = 65_535
 _FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})(?P<rest>[^\n]*)$")
 _HTML = re.compile(r"<(?P<end>/?)(?P<name>details|blockquote|table)\b[^>]*>", re.IGNORECASE)
-_GH = re.compile(r"\bGH(?=-\d)", re.IGNORECASE)
 CUT = "\n\n*(Cut here: the rest does not fit into one comment.)*\n"
 # Room for the note, and for closing what is open.
 _ROOM = 400
@@ -43,14 +42,6 @@ def fit_body(text: str, limit: int = LONGEST_BODY) -> str:
     cut = _closed("\n".join(whole).rstrip()) + CUT
     # Closing what a hostile text opens can take more than the room that was kept: then less of it is shown.
     return cut if length(cut) <= limit else fit_body(text[: len(text) // 2] + CUT, limit)
-
-
-def quoted(text: object) -> str:
-    """Return a stranger's text defused for a comment (N6): no markup, no mention, and no link to another thread.
-
-    GitHub makes a link of an address and of `GH-1`, and tells the other thread that it was mentioned.
-    """
-    return _GH.sub("\\g<0>\u200b", md_text(redact(str(text))).replace("://", ":\u200b//"))
 
 
 def length(text: str) -> int:

@@ -6,14 +6,17 @@ import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from jinja2 import FileSystemLoader, StrictUndefined, select_autoescape
 from jinja2.sandbox import SandboxedEnvironment
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from relmgr.render.foreign import cell, code, md, plain, prose
 from relmgr.resources import shipped
+
+Env = TypeVar("Env", bound=SandboxedEnvironment)
 
 
 def to_json(document: Any) -> str:
@@ -21,23 +24,50 @@ def to_json(document: Any) -> str:
     return json.dumps(to_jsonable_python(document, by_alias=True), indent=2, ensure_ascii=False) + "\n"
 
 
+class Words:
+    """The templates in force: the shipped ones. `own_templates.OwnWords` lays a project's own over them."""
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The names of the templates that are the project's own."""
+        return ()
+
+    def render(self, template: str, **view: Any) -> str:
+        """Render `templates/<template>` with the names in `view`; `.html.j2` templates escape what they print."""
+        return environment().get_template(template).render(**view)
+
+
+SHIPPED = Words()
+
+
 def render(template: str, **view: Any) -> str:
-    """Render `templates/<template>` with the names in `view`; `.html.j2` templates escape what they print."""
-    return environment().get_template(template).render(**view)
+    """Render a shipped template, for what no project words: the demo, scaffolds."""
+    return SHIPPED.render(template, **view)
 
 
 @lru_cache(maxsize=1)
 def environment() -> SandboxedEnvironment:
-    """Return the one template environment."""
-    env = SandboxedEnvironment(
-        loader=FileSystemLoader(shipped("templates")),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        extensions=["jinja2.ext.do"],
-        autoescape=select_autoescape(enabled_extensions=("html.j2",), default=False),
-    )
+    """Return the environment of the shipped templates."""
+    return with_filters(SandboxedEnvironment(loader=shipped_loader(), **OPTIONS))
+
+
+def shipped_loader() -> FileSystemLoader:
+    """Return what finds the shipped templates."""
+    return FileSystemLoader(shipped("templates"))
+
+
+OPTIONS: dict[str, Any] = {
+    "undefined": StrictUndefined,
+    "trim_blocks": True,
+    "lstrip_blocks": True,
+    "keep_trailing_newline": True,
+    "extensions": ["jinja2.ext.do"],
+    "autoescape": select_autoescape(enabled_extensions=("html.j2",), default=False),
+}
+
+
+def with_filters(env: Env) -> Env:
+    """Return `env` with relmgr's filters."""
     env.filters.update(
         short=short,
         date=date,
@@ -48,8 +78,12 @@ def environment() -> SandboxedEnvironment:
         finding_line=finding_line,
         table=table,
         md_table=md_table,
-        md=md_text,
+        md=md,
+        code=code,
+        prose=prose,
         plain=plain,
+        moment=moment,
+        counted=counted,
         yesno=lambda v: "yes" if v else "no",
     )
     return env
@@ -87,10 +121,22 @@ def basename(path: str) -> str:
 
 
 def megabytes(size: int | None) -> str:
-    """Return a size in MB (10^6 bytes), `-` for none; small sizes in bytes."""
+    """Return a size in MB (10^6 bytes), small ones in kB or bytes, `-` for none."""
     if size is None:
         return "-"
-    return f"{size / 1e6:.0f} MB" if size >= 1_000_000 else f"{size} B"
+    if size < 1_000:
+        return f"{size} B"
+    return f"{size / 1e3:.0f} kB" if size < 1_000_000 else f"{size / 1e6:.0f} MB"
+
+
+def moment(value: datetime | None) -> str:
+    """Return a point in time to the minute, with its offset: `2022-08-09 00:00-07:00`; `-` for none."""
+    return "-" if value is None else value.isoformat(sep=" ", timespec="minutes")
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return how many of something there are: `1 file`, `2 files`; `many` where an s does not make the plural."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
 
 
 def finding_line(finding: Any) -> str:
@@ -103,12 +149,12 @@ def finding_line(finding: Any) -> str:
 
 
 def table(rows: Iterable[Sequence[Any]], header: Sequence[str]) -> str:
-    """Return an aligned plain-text table without trailing blanks; `None` shows as `-`."""
-    lines = [[_cell(c) for c in header], *([_cell(c) for c in row] for row in rows)]
+    """Return an aligned plain-text table without trailing blanks; `None` shows as `-`, cells are one line each."""
+    lines = [[plain(_cell(c)) for c in header], *([plain(_cell(c)) for c in row] for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
     rule = ["-" * width for width in widths]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
         for line in (lines[0], rule, *lines[1:])
     )
 
@@ -116,32 +162,11 @@ def table(rows: Iterable[Sequence[Any]], header: Sequence[str]) -> str:
 def md_table(rows: Iterable[Sequence[Any]], header: Sequence[str]) -> str:
     """Return a Markdown table; what stands in the cells cannot break out of them."""
     lines = ["| " + " | ".join(header) + " |", "|" + "|".join(" --- " for _ in header) + "|"]
-    lines += ["| " + " | ".join(md_text(c) for c in row) + " |" for row in rows]
+    lines += ["| " + " | ".join(cell(_cell(c)) for c in row) + " |" for row in rows]
     return "\n".join(lines)
 
 
-def plain(value: Any) -> str:
-    """Return a stranger's text for a terminal: one line, no control characters."""
-    return " ".join("".join(c if c.isprintable() else " " for c in _cell(value)).split())
-
-
-def md_text(value: Any) -> str:
-    """Return a stranger's text defused for Markdown: one line, no markup, no mention, no table or HTML break."""
-    text = " ".join(_cell(value).split())
-    for mark in "\\`*_{}[]<>|~#":
-        text = (
-            text.replace(mark, "\\" + mark)
-            if mark not in "<>"
-            else text.replace(mark, "&lt;" if mark == "<" else "&gt;")
-        )
-    return text.replace("@", "@\u200b")
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, datetime):
-        return date(value)
+def _cell(value: Any) -> Any:
     if isinstance(value, BaseModel):
         raise TypeError("a table cell is text, not a noun")
-    return str(value)
+    return value

@@ -6,8 +6,8 @@ from typing import Literal
 
 from relmgr.model.notes import NoteEntry, Notes
 from relmgr.model.notes_settings import NotesSettings
-from relmgr.render.engine import plain, render
-from relmgr.render.note_text import code, defuse, defuse_markdown
+from relmgr.render.engine import render
+from relmgr.render.foreign import code, fragment, md, plain
 
 Form = Literal["text", "markdown", "rocm", "github", "html"]
 TEMPLATES: dict[Form, str] = {
@@ -34,7 +34,7 @@ def render_notes(notes: Notes, settings: NotesSettings, form: Form, *, forge: st
         headings=settings.headings,
         issues_heading=headings.get(_ISSUES, "Known issues"),
         most=MOST_PROVIDER_ENTRIES,
-        defuse=defuse,
+        defuse=md,
         plain=plain,
         code=code,
         text_of=_text_of,
@@ -43,7 +43,7 @@ def render_notes(notes: Notes, settings: NotesSettings, form: Form, *, forge: st
 
 
 def _text_of(entry: NoteEntry) -> str:
-    return defuse_markdown(entry.text) if entry.is_markdown else defuse(entry.text)
+    return fragment(entry.text) if entry.is_markdown else md(entry.text)
 
 
 def _fit(text: str, notes: Notes) -> str:

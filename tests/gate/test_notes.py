@@ -33,7 +33,8 @@ from relmgr.model.notes import (
 from relmgr.model.notes_settings import NotesSettings
 from relmgr.model.pins import AbiChange, AbiEvidence, PinChange, PinSide, PinState
 from relmgr.model.ticket import ScannedFile
-from relmgr.render.note_text import defuse, defuse_markdown
+from relmgr.render.foreign import fragment as defuse_markdown
+from relmgr.render.foreign import md as defuse
 from relmgr.render.notes import render_notes
 from relmgr.sources.notes.range import parse_commit
 

@@ -24,7 +24,8 @@ from relmgr.model.rebuild import Rebuild, RebuildStep
 from relmgr.model.ticket import ExistingTicket, RegenerationTicket, TicketFacts, TicketKey, Tickets
 from relmgr.model.ticket_block import MAX_BODY, NotATicket, parse_block, write_block
 from relmgr.model.trains import Regeneration, Train
-from relmgr.render.ticket import code_span, write_tickets
+from relmgr.render.foreign import code as code_span
+from relmgr.render.ticket import write_tickets
 from tests.gate.ticket_facts import CROSSED, TRAIN, database, move, scan, ticket_facts
 
 OLD = database("gfx908", "gfx908", after=("a",))
