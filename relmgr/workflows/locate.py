@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from relmgr.errors import SourceError, UserError
@@ -17,17 +18,23 @@ _SLUG_IN_URL = re.compile(r"[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
 def find_project(name_or_file: str | None, paths: dict[str, str]) -> Project:
     """Return the project to work on, with `paths` (repository name to folder or URL) laid over it.
 
-    Without a name: `relmgr.toml` here, else the shipped project whose consumer the working folder is a clone of, else
-    the default one. A clone that is found so serves as the consumer's.
+    Without a name: `relmgr.toml` here, else the shipped project whose consumer the working folder is a clone of, and
+    which knows all names of `paths`, else the default one. A clone that is found so serves as the consumer's, unless
+    `paths` names another.
     """
-    here = None if paths else _clone_here()
+    here = _clone_here()
     if name_or_file is None and here is not None and not Path(PROJECT_FILE).is_file():
-        name_or_file = _project_of(here)
+        name_or_file = _project_of(here, paths)
     project = load_project(name_or_file, paths)
     consumer = project.pin().consumer
     if here is not None and project.repositories[consumer].path is None and _is_clone_of(here, project):
         repository = project.repositories[consumer].model_copy(update={"path": here.path})
         project = project.model_copy(update={"repositories": project.repositories | {consumer: repository}})
+    if project.templates is not None:
+        # Its own templates are refused here, before anything is read or done, and not when a text is due.
+        from relmgr.render.engine import words_of
+
+        words_of(project)
     return project
 
 
@@ -64,12 +71,14 @@ def _clone_here() -> Clone | None:
         return None
 
 
-def _project_of(clone: Clone) -> str | None:
+def _project_of(clone: Clone, named: Collection[str]) -> str | None:
     """Return the shipped project whose consumer `clone` is: by a remote's URL, else by a live pin at HEAD.
 
-    Several that fit by their pins are told apart by where their contract's macro stands; else refused.
+    It has every repository of `named`. Several that fit by their pins are told apart by where their contract's macro
+    stands; else refused.
     """
-    projects = {name: read_project(file) for name, file in shipped_projects().items()}
+    read = {name: read_project(file) for name, file in shipped_projects().items()}
+    projects = {name: project for name, project in read.items() if set(named) <= set(project.repositories)}
     fitting = [name for name, project in projects.items() if _is_named(clone, project)]
     if not fitting:
         fitting = [name for name, project in projects.items() if _has_pin(clone, project)]
