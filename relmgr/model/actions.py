@@ -86,8 +86,8 @@ class SetLabels(Noun):
 class UpsertIssue(Noun):
     """One issue of ours. `marker` is a line that its body holds; `state` None leaves open or closed as it is.
 
-    With `keep_hands` the body is a checklist: ticks and notes that people made in it stay. `labels` are given when the
-    issue is made; later they are people's.
+    With `keep_hands` the body is a checklist: ticks and notes that people made in it stay. `labels` are given once;
+    later they are people's.
     """
 
     kind: Literal["issue"] = "issue"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
@@ -53,20 +54,32 @@ def upsert_issue(github: GitHub, action: UpsertIssue) -> Done:
     changes = _changes(action, mine[0])
     if changes:
         github.send("PATCH", f"/repos/{slug}/issues/{mine[0]['number']}", changes, repeatable=True)
+    labelled = _complete_labels(github, slug, mine[0], action.labels)
     closes = changes.get("state") == "closed"
-    return _done(action, "closed" if closes else "updated" if changes else "unchanged", mine[0])
+    return _done(action, "closed" if closes else "updated" if changes or labelled else "unchanged", mine[0])
+
+
+def _complete_labels(github: GitHub, slug: str, entry: Entry, labels: tuple[str, ...]) -> bool:
+    """Give the labels that it never bore: a run may have been cut off before. One that was taken off stays off."""
+    bears = {str(label["name"]).lower() for label in entry["labels"]}
+    missing = [name for name in labels if name.lower() not in bears]
+    if not missing:
+        return False
+    path = f"/repos/{slug}/issues/{entry['number']}"
+    events = github.get_all(f"{path}/events")
+    bore = {str(event["label"]["name"]).lower() for event in events if event["event"] == "labeled"}
+    never = [name for name in missing if name.lower() not in bore]
+    if never:
+        github.send("POST", f"{path}/labels", {"labels": never}, repeatable=True)
+    return bool(never)
 
 
 def _issues(github: GitHub, slug: str, marker: str) -> list[Entry]:
     """Return our issues with that marker, the oldest first. A list, not a search: GitHub's search lags behind."""
-    login = github.login()
     found = [
         entry
-        for entry in github.get_all(f"/repos/{slug}/issues", state="all", creator=login)
-        if "pull_request" not in entry
-        and entry["user"]
-        and entry["user"]["login"] == login
-        and holds_line(entry["body"], marker)
+        for entry in github.get_all(f"/repos/{slug}/issues", state="all", creator=github.login())
+        if "pull_request" not in entry and _is_by_us(github, entry) and holds_line(entry["body"], marker)
     ]
     return sorted(found, key=lambda entry: int(entry["number"]))
 
@@ -106,26 +119,30 @@ def upsert_pull(github: GitHub, action: UpsertPull) -> tuple[Done, list[PullRequ
 
     def find() -> Entry | None:
         head = f"{slug.split('/')[0]}:{action.head}"
-        pulls = list(github.get_all(f"/repos/{slug}/pulls", state="all", head=head, base=action.base))
-        ours = [pull for pull in pulls if pull["head"]["ref"] == action.head]
-        return next((dict(pull) for pull in ours if pull["state"] == "open"), dict(ours[0]) if ours else None)
+        pulls = github.get_all(f"/repos/{slug}/pulls", state="all", head=head, base=action.base)
+        from_it = [dict(pull) for pull in pulls if _is_from(pull, slug, action.head)]
+        is_open = [pull for pull in from_it if pull["state"] == "open"]
+        return next(iter([*is_open, *(pull for pull in from_it if _is_by_us(github, pull))]), None)
 
     found, outcome = find(), "unchanged"
+    if found is not None and found["state"] != "open":
+        if found["merged_at"]:
+            return _done(action, "unchanged", found, "it was merged"), _superseded(github, slug, action, mark)
+        return _done(action, "unchanged", found, "it was closed; reopen it by hand to try again"), []
     if found is None:
         found, outcome = _open(github, slug, action, body, find), "created"
-    elif found["state"] != "open":
-        why = "it was merged" if found["merged_at"] else "it was closed; reopen it by hand to try again"
-        return _done(action, "unchanged", found, why), []
-    elif not _is_ours(github, found, mark):
+    if not _is_ours(github, found, mark):
         return _done(action, "not-posted", found, "a pull request from that branch is not relmgr's"), []
-    elif found["title"] != action.title or not same_text(found["body"], body):
+    if found["title"] != action.title or not same_text(found["body"], body):
         words = {"title": action.title, "body": body}
         github.send("PATCH", f"/repos/{slug}/pulls/{found['number']}", words, repeatable=True)
+        outcome = "updated" if outcome == "unchanged" else outcome
+    if _complete_labels(github, slug, found, action.labels) and outcome == "unchanged":
         outcome = "updated"
     return _done(action, outcome, found), _superseded(github, slug, action, mark)
 
 
-def _open(github: GitHub, slug: str, action: UpsertPull, body: str, find: Any) -> Entry:
+def _open(github: GitHub, slug: str, action: UpsertPull, body: str, find: Callable[[], Entry | None]) -> Entry:
     words = {"title": action.title, "body": body, "head": action.head, "base": action.base, "draft": action.draft}
 
     def create() -> Entry:
@@ -134,14 +151,10 @@ def _open(github: GitHub, slug: str, action: UpsertPull, body: str, find: Any) -
         except GitHubError as error:
             # Another run was faster: GitHub refuses a second one from the same branch.
             if error.status == 422 and (there := find()) is not None:
-                return dict(there)
+                return there
             raise
 
-    made = create_once(github, find, create)
-    if action.labels:
-        path = f"/repos/{slug}/issues/{made['number']}/labels"
-        github.send("POST", path, {"labels": list(action.labels)}, repeatable=True)
-    return made
+    return create_once(github, find, create)
 
 
 def _superseded(github: GitHub, slug: str, action: UpsertPull, mark: str) -> list[PullRequestRef]:
@@ -149,7 +162,7 @@ def _superseded(github: GitHub, slug: str, action: UpsertPull, mark: str) -> lis
     return [
         PullRequestRef(repository=action.repository, number=int(pull["number"]))
         for pull in github.get_all(f"/repos/{slug}/pulls", state="open", base=action.base)
-        if pull["head"]["ref"] != action.head and _is_ours(github, pull, mark)
+        if not _is_from(pull, slug, action.head) and _is_ours(github, pull, mark)
     ]
 
 
@@ -159,8 +172,18 @@ def close_pull(github: GitHub, ref: PullRequestRef) -> None:
     github.send("PATCH", path, {"state": "closed"}, repeatable=True)
 
 
+def _is_from(pull: Entry, slug: str, branch: str) -> bool:
+    """Tell whether a pull request comes from a branch of the repository itself; a deleted fork's has no repository."""
+    repository = pull["head"]["repo"]
+    return bool(repository) and repository["full_name"].lower() == slug.lower() and pull["head"]["ref"] == branch
+
+
+def _is_by_us(github: GitHub, entry: Entry) -> bool:
+    return bool(entry["user"]) and entry["user"]["login"] == github.login()
+
+
 def _is_ours(github: GitHub, pull: Entry, mark: str) -> bool:
-    return bool(pull["user"]) and pull["user"]["login"] == github.login() and holds_line(pull["body"], mark)
+    return _is_by_us(github, pull) and holds_line(pull["body"], mark)
 
 
 def _done(

@@ -453,6 +453,49 @@ def test_a_bumps_words_are_updated_and_a_strangers_pull_is_left(standin: StandIn
     )
 
 
+@pytest.mark.parametrize("action", [PULL, ISSUE], ids=["pull request", "issue"])
+def test_labels_that_were_never_given_are_and_those_a_person_took_off_stay_off(
+    standin: StandIn, action: UpsertPull | UpsertIssue
+) -> None:
+    apply(standin, action.model_copy(update={"labels": ()}))
+    labelled = action.model_copy(update={"labels": ("kdb", "abi")})
+    assert outcomes(apply(standin, labelled, labelled)) == ["updated", "unchanged"]
+    assert standin.repos[SLUG].threads[8]["labels"] == ["kdb", "abi"]
+    apply(standin, SetLabels(thread=PullRequestRef(repository=SLUG, number=8), remove=("abi",)))
+    assert outcomes(apply(standin, labelled)) == ["unchanged"]
+    assert standin.repos[SLUG].threads[8]["labels"] == ["kdb"]
+
+
+def test_b1_a_strangers_closed_pull_from_that_branch_is_no_refusal_of_ours(standin: StandIn) -> None:
+    standin.add_pull(SLUG, 8, head=PULL.head, author="mallory", state="closed")
+    assert outcomes(apply(standin, PULL)) == ["created"]
+
+
+@pytest.mark.parametrize("fork", [{"full_name": "acme/gadget-fork"}, None], ids=["a fork's", "a deleted fork's"])
+def test_b1_a_branch_of_that_name_elsewhere_is_another_branch(standin: StandIn, fork: dict[str, str] | None) -> None:
+    standin.add_pull(SLUG, 8, head=PULL.head, author="mallory", state="closed", fork=fork)
+    standin.repos[SLUG].threads[8]["author"] = "relmgr[bot]"
+    assert outcomes(apply(standin, PULL)) == ["created"]
+
+
+def test_a_bump_that_was_merged_still_supersedes_older_ones(standin: StandIn) -> None:
+    apply(standin, PULL)
+    newer = PULL.model_copy(update={"head": "relmgr/bump-2"})
+    standin.add_pull(
+        SLUG, 9, head="relmgr/bump-2", author="relmgr[bot]", state="merged", merged_at="2030-02-05T10:00:00Z"
+    )
+    posting = apply(standin, newer)
+    assert (outcomes(posting), posting.done[0].why) == (["unchanged"], "it was merged")
+    assert standin.repos[SLUG].threads[8]["state"] == "closed"
+
+
+def test_m11_a_check_among_more_than_a_page_of_them_is_found(standin: StandIn) -> None:
+    apply(standin, check())
+    repo = standin.repos[SLUG]
+    repo.checks += [repo.checks[0] | {"id": 5000 + n, "app": "other"} for n in range(130)]
+    assert outcomes(apply(standin, check())) == ["unchanged"]
+
+
 # -- the other sink ---------------------------------------------------------------------------------------------------
 
 

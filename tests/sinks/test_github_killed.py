@@ -27,7 +27,7 @@ def fresh() -> StandIn:
     """Return a forge with the pull request that is judged, and an older bump that is to be superseded."""
     standin = StandIn()
     standin.add_repo(SLUG)
-    standin.add_pull(SLUG, 7)
+    standin.add_pull(SLUG, 7, labels=["stale"])
     standin.add_pull(SLUG, 8, head="relmgr/bump-1", body=OLDER, author=standin.viewer)
     return standin
 
@@ -40,7 +40,12 @@ def assert_one_of_everything(standin: StandIn) -> None:
     assert run["conclusion"] == "success"
     assert [issue["title"] for issue in standin.issues(SLUG)] == ["Rebuild"]
     bumps = [entry for entry in repo.threads.values() if entry["kind"] == "pull" and entry["head"] == "relmgr/bump-2"]
-    assert [bump["state"] for bump in bumps] == ["open"]
+    assert [(bump["state"], bump["labels"]) for bump in bumps] == [("open", ["pin", "abi"])]
+    assert [issue["labels"] for issue in standin.issues(SLUG)] == [["kdb", "abi"]]
+    assert repo.threads[7]["labels"] == ["abi"]
+    for entry in repo.threads.values():
+        given = [event["label"] for event in entry.get("events", []) if event["event"] == "labeled"]
+        assert len(given) == len(set(given))
     assert repo.threads[8]["state"] == "closed"
     assert len(standin.bodies(SLUG, 8)) == 1
 
@@ -89,7 +94,7 @@ def test_a_run_with_nothing_to_do_writes_nothing(number_of_calls: int) -> None:
         GitHubSink(door(standin)).apply(actions())
         writes = len(standin.writes())
         posting = GitHubSink(door(standin)).apply(actions())
-        assert [one.outcome for one in posting.done] == ["unchanged"] * 4
+        assert [one.outcome for one in posting.done] == ["unchanged"] * 5
         assert len(standin.writes()) == writes
 
 

@@ -15,6 +15,8 @@ from typing import Any
 
 _OPENAPI = "@octokit/openapi/generated/api.github.com.json"
 _GRAPHQL = "@octokit/graphql-schema/schema.graphql"
+# What GitHub answers although its description does not say so: the repository of a fork that was deleted.
+_UNDESCRIBED = re.compile(r'null is not of type "object" at \d+/head/repo$')
 # Parameters whose value may hold a slash.
 _LONG = {"path", "ref", "basehead", "branch"}
 
@@ -87,10 +89,11 @@ class OpenApi:
         if key not in self._validators:
             whole = {"allOf": [_plain(schema)], "components": self._components}
             self._validators[key] = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
-        return [
+        found = [
             f"{' '.join(key)}: {error.message[:200]} at {'/'.join(map(str, error.instance_path))}"
             for error in self._validators[key].iter_errors(value)
         ]
+        return [mistake for mistake in found if not _UNDESCRIBED.search(mistake)]
 
     def _deref(self, part: dict[str, Any]) -> dict[str, Any]:
         while "$ref" in part:

@@ -127,9 +127,24 @@ def label(base: str, slug: str, name: str) -> dict[str, Any]:
         "node_id": f"LA_{name}",
         "url": f"{base}/repos/{slug}/labels/{name}",
         "name": name,
-        "description": None,
+        "description": "",
         "color": "ededed",
         "default": False,
+    }
+
+
+def label_event(base: str, slug: str, actor: str, event: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": event["id"],
+        "node_id": f"LE_{event['id']}",
+        "url": f"{base}/repos/{slug}/issues/events/{event['id']}",
+        "actor": user(base, actor),
+        "event": event["event"],
+        "commit_id": None,
+        "commit_url": None,
+        "created_at": "2030-02-02T10:00:00Z",
+        "performed_via_github_app": None,
+        "label": {"name": event["label"], "color": "ededed"},
     }
 
 
@@ -204,8 +219,12 @@ def pull(base: str, slug: str, entry: dict[str, Any], repo: dict[str, Any]) -> d
     hrefs = others | {"html": links["html_url"], "self": links["url"]}
     owner = slug.split("/")[0]
 
-    def side(ref: str, sha: str) -> dict[str, Any]:
+    def side(ref: str, sha: str, repo: dict[str, Any] | None = repo) -> dict[str, Any]:
         return {"label": f"{owner}:{ref}", "ref": ref, "sha": sha, "user": user(base, owner), "repo": repo}
+
+    # A pull request from a fork names it; one whose fork was deleted names none.
+    fork = entry.get("fork", repo)
+    from_ = fork and repo | {"full_name": fork["full_name"]}
 
     return {
         **links,
@@ -220,7 +239,7 @@ def pull(base: str, slug: str, entry: dict[str, Any], repo: dict[str, Any]) -> d
         "user": user(base, entry["author"]),
         "labels": [label(base, slug, name) for name in entry["labels"]],
         "base": side(entry["base"], "b" * 40),
-        "head": side(entry["head"], entry["head_sha"]),
+        "head": side(entry["head"], entry["head_sha"], from_),
         "draft": entry.get("draft", False),
         "assignee": None,
         "assignees": [],

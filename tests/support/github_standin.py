@@ -166,6 +166,9 @@ class StandIn:
                 status, data = handler(self, self.repos[slug], found.groups(), query, body)
                 if isinstance(data, list) and verb == "GET":
                     return status, *self._paged(path, query, data)
+                if isinstance(data, dict) and "check_runs" in data:
+                    headers, some = self._paged(path, query, data["check_runs"])
+                    return status, headers, data | {"check_runs": some}
                 return status, {}, data
         return 404, {}, {"message": "Not Found"}
 
@@ -330,10 +333,11 @@ def _post_issue(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> tu
         "body": body.get("body"),
         "state": "open",
         "author": s.viewer,
-        "labels": list(body.get("labels", [])),
+        "labels": [],
         "at": "2030-02-02T10:00:00Z",
     }
     repo.threads[number] = entry
+    _label(s, entry, body.get("labels", []))
     return 201, shapes.issue(s.url, repo.slug, entry, 0)
 
 
@@ -364,8 +368,21 @@ def _post_labels(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> t
     entry = _thread(repo, parts[0])
     if entry is None:
         return _MISSING
-    entry["labels"] = list(dict.fromkeys([*entry["labels"], *body["labels"]]))
+    _label(s, entry, body["labels"])
     return _list_labels(s, repo, parts, query, None)
+
+
+def _label(s: StandIn, entry: dict[str, Any], names: list[str]) -> None:
+    new = [name for name in dict.fromkeys(names) if name not in entry["labels"]]
+    entry["labels"] = [*entry["labels"], *new]
+    entry.setdefault("events", []).extend({"id": s.next_id(), "event": "labeled", "label": name} for name in new)
+
+
+def _list_events(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> tuple[int, Any]:
+    entry = _thread(repo, parts[0])
+    if entry is None:
+        return _MISSING
+    return 200, [shapes.label_event(s.url, repo.slug, s.viewer, event) for event in entry.get("events", [])]
 
 
 def _delete_label(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> tuple[int, Any]:
@@ -373,6 +390,7 @@ def _delete_label(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> 
     if entry is None or parts[1] not in entry["labels"]:
         return 404, {"message": "Label does not exist"}
     entry["labels"].remove(parts[1])
+    entry.setdefault("events", []).append({"id": s.next_id(), "event": "unlabeled", "label": parts[1]})
     return _list_labels(s, repo, parts, query, None)
 
 
@@ -411,9 +429,7 @@ def _get_pull(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> tupl
 def _list_checks(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> tuple[int, Any]:
     runs = [run for run in reversed(repo.checks) if run["head_sha"] == parts[0]]
     runs = [run for run in runs if query.get("check_name", run["name"]) == run["name"]]
-    size, page = int(query.get("per_page", 30)), int(query.get("page", 1))
-    some = runs[(page - 1) * size : page * size]
-    return 200, {"total_count": len(runs), "check_runs": [shapes.check_run(s.url, repo.slug, run) for run in some]}
+    return 200, {"total_count": len(runs), "check_runs": [shapes.check_run(s.url, repo.slug, run) for run in runs]}
 
 
 def _post_check(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> tuple[int, Any]:
@@ -518,6 +534,7 @@ ROUTES: list[tuple[str, Callable[..., tuple[int, Any]]]] = [
     ("POST /issues", _post_issue),
     (r"GET /issues/(\d+)", _get_issue),
     (r"PATCH /(issues|pulls)/(\d+)", _patch_thread),
+    (r"GET /issues/(\d+)/events", _list_events),
     (r"GET /issues/(\d+)/labels", _list_labels),
     (r"POST /issues/(\d+)/labels", _post_labels),
     (r"DELETE /issues/(\d+)/labels/(.+)", _delete_label),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from relmgr.model.actions import Action, Annotation, UpsertCheck, UpsertComment, UpsertIssue, UpsertPull
+from relmgr.model.actions import Action, Annotation, SetLabels, UpsertCheck, UpsertComment, UpsertIssue, UpsertPull
 from relmgr.model.pull_request import PullRequestRef
 from relmgr.sinks.github import GitHubSink
 from relmgr.sources.github.auth import Credentials
@@ -18,7 +18,7 @@ TICKET = "<!-- relmgr:ticket acme/gadget,g-1,gfx90a,none -->"
 
 
 def actions() -> tuple[Action, ...]:
-    """Return a comment, a check in two batches, a ticket, and a bump that supersedes another."""
+    """Return a comment, a check in two batches, a ticket, a bump that supersedes another, and labels."""
     annotations = tuple(
         Annotation(path="forge.pin", line=n, end_line=n, level="warning", title="pin", message=f"line {n}")
         for n in range(1, 61)
@@ -35,8 +35,19 @@ def actions() -> tuple[Action, ...]:
             summary="Nothing blocks.",
             annotations=annotations,
         ),
-        UpsertIssue(repository=SLUG, marker=TICKET, title="Rebuild", body=f"Words.\n\n{TICKET}\n"),
-        UpsertPull(repository=SLUG, head="relmgr/bump-2", base="develop", family="forge", title="Bump", body="Words."),
+        UpsertIssue(
+            repository=SLUG, marker=TICKET, title="Rebuild", body=f"Words.\n\n{TICKET}\n", labels=("kdb", "abi")
+        ),
+        UpsertPull(
+            repository=SLUG,
+            head="relmgr/bump-2",
+            base="develop",
+            family="forge",
+            title="Bump",
+            body="Words.",
+            labels=("pin", "abi"),
+        ),
+        SetLabels(thread=THREAD, add=("abi",), remove=("stale",)),
     )
 
 
