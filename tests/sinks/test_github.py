@@ -21,6 +21,7 @@ from relmgr.sinks.dry_run import DryRun
 from relmgr.sinks.github import GitHubSink
 from relmgr.sources.github.auth import Credentials
 from relmgr.sources.github.client import GitHub
+from relmgr.sources.github.facts import read_ticket_issues
 from relmgr.sources.github.waits import Clock
 from tests.support.github_standin import Kind, StandIn, Trouble
 
@@ -383,6 +384,17 @@ def test_a_strangers_issue_with_the_marker_is_not_ours(standin: StandIn) -> None
     apply(standin, ISSUE)
     standin.issues(SLUG)[0]["author"] = "mallory"
     assert outcomes(apply(standin, ISSUE)) == ["created"]
+
+
+@pytest.mark.parametrize("author", ["mallory", None])
+def test_b1_an_issue_without_an_author_or_of_another_is_not_ours(standin: StandIn, author: str | None) -> None:
+    standin.knows_creators = False
+    apply(standin, ISSUE)
+    standin.issues(SLUG)[0]["author"] = author
+    github = GitHub(Credentials(token="planted-token-0123"), standin.url)
+    assert read_ticket_issues(github, SLUG) == []
+    assert outcomes(apply(standin, ISSUE, ISSUE)) == ["created", "unchanged"]
+    assert [issue["number"] for issue in read_ticket_issues(github, SLUG)] == [9]
 
 
 def test_of_two_issues_made_at_once_one_stays_open(standin: StandIn) -> None:

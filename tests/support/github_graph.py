@@ -18,7 +18,7 @@ def graph_root(standin: StandIn, errors: list[dict[str, Any]]) -> dict[str, Any]
         if repo is None:
             message = f"Could not resolve to a Repository with the name '{slug}'."
             errors.append({"type": "NOT_FOUND", "path": ["repository"], "message": message})
-        return graph_repository(repo) if repo else None
+        return graph_repository(standin, repo) if repo else None
 
     def node(id: str) -> Any:
         for repo in standin.repos.values():
@@ -58,7 +58,7 @@ def actor(login: str | None) -> dict[str, Any] | None:
     return {"__typename": "Bot" if is_bot else "User", "login": login.removesuffix("[bot]")}
 
 
-def graph_repository(repo: Repo) -> dict[str, Any]:
+def graph_repository(standin: StandIn, repo: Repo) -> dict[str, Any]:
     pulls = [entry for entry in repo.threads.values() if entry["kind"] == "pull"]
 
     def pull_requests(states: list[str], **arguments: Any) -> Any:
@@ -71,9 +71,11 @@ def graph_repository(repo: Repo) -> dict[str, Any]:
 
     def ref(qualifiedName: str) -> Any:
         on = repo.on_branch.get(qualifiedName.removeprefix("refs/heads/"))
-        return (
-            None if on is None else {"compare": lambda headRef: {"status": "BEHIND" if headRef in on else "DIVERGED"}}
-        )
+        if on is None:
+            return None
+        if not standin.compares_commits:
+            return {"compare": lambda headRef: None}
+        return {"compare": lambda headRef: {"status": "BEHIND" if headRef in on else "DIVERGED"}}
 
     return {
         "__typename": "Repository",

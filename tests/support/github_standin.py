@@ -54,10 +54,15 @@ class Repo:
 
 @dataclass
 class StandIn:
-    """GitHub's state. `viewer` is who asks; `is_app` may write check runs."""
+    """GitHub's state. `viewer` is who asks; `is_app` may write check runs.
+
+    `compares_commits`: GraphQL's compare does; `knows_creators`: a list of issues can be asked for one author's.
+    """
 
     viewer: str = "relmgr[bot]"
     is_app: bool = True
+    compares_commits: bool = True
+    knows_creators: bool = True
     url: str = ""
     repos: dict[str, Repo] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
@@ -316,7 +321,7 @@ def _list_issues(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> t
         entry
         for entry in sorted(repo.threads.values(), key=lambda entry: -entry["number"])
         if query.get("state", "open") in ("all", "open" if entry["state"] == "open" else "closed")
-        and query.get("creator", entry["author"]) == entry["author"]
+        and (not s.knows_creators or query.get("creator", entry["author"]) == entry["author"])
         and set(filter(None, query.get("labels", "").split(","))) <= set(entry["labels"])
     ]
     return 200, [shapes.issue(s.url, repo.slug, e, len(repo.comments.get(e["number"], []))) for e in entries]

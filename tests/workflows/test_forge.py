@@ -199,3 +199,14 @@ def test_a_hundred_open_pulls_cost_at_most_ten_calls_cold_and_six_warm(standin: 
     warm, again = judge_all(standin, snapshots, tmp_path)
     assert again == decisions
     assert warm <= 6
+
+
+def test_where_graphql_compares_no_commits_each_is_compared_once_by_rest(standin: StandIn, tmp_path: Path) -> None:
+    snapshots = hundred(standin)
+    with_compare, decisions = judge_all(standin, snapshots, tmp_path)
+    standin.compares_commits = False
+    calls, again = judge_all(standin, snapshots, tmp_path)
+    assert again == decisions
+    asked = [path.split("?")[0].rsplit("...")[-1] for _, path in standin.calls if "/compare/" in path]
+    assert asked == [f"{number:040}" for number in range(901, 906)]
+    assert calls == with_compare + 5

@@ -73,7 +73,11 @@ def pulls_query(count: int) -> str:
 
 
 def compare_query(count: int) -> str:
-    """Return the query that compares `count` commits with branches: variables `o0, n0, b0, c0 ...`."""
+    """Return the query that compares `count` commits with branches: variables `o0, n0, b0, c0 ...`.
+
+    The schema says of `headRef` only that it is a string; GitHub takes a full commit id there, of the same repository
+    (https://github.com/refined-github/refined-github/issues/6094). Where it answers null, REST is asked.
+    """
     numbers = range(count)
     variables = ", ".join(f"$o{i}: String!, $n{i}: String!, $b{i}: String!, $c{i}: String!" for i in numbers)
     fields = "\n".join(
