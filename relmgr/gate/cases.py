@@ -13,6 +13,7 @@ from relmgr.gate.policies import CASE_KINDS, Rule
 from relmgr.model.base import Noun, Outcome
 from relmgr.model.snapshot import Snapshot
 from relmgr.model.verdict import Verdict
+from relmgr.resources import shipped
 from relmgr.settings import Lines, read_yaml, validate
 
 # What a case of each kind must come to, whichever outcome it names.
@@ -31,7 +32,7 @@ class Expected(Noun):
 
 
 class Case(Noun):
-    """One case file. `snapshot` is laid over `base/<base>.yaml`: mappings merge, all else replaces."""
+    """One case file. `snapshot` is laid over the base of that name: mappings merge, all else replaces."""
 
     about: str
     base: str
@@ -56,11 +57,14 @@ def read_cases(folder: Path, policy: str) -> dict[str, Case]:
 
 
 def case_snapshot(folder: Path, case: Case) -> Snapshot:
-    """Return the snapshot of a case: its base with its own facts laid over."""
-    file = folder / "base" / f"{case.base}.yaml"
-    if not file.is_file():
-        known = ", ".join(sorted(path.stem for path in (folder / "base").glob("*.yaml"))) or "none"
-        raise UserError(f"no base snapshot {case.base!r}", where=str(file), next_step=f"known: {known}")
+    """Return the snapshot of a case: its base (one in `folder/base`, else a shipped one) with its facts laid over."""
+    bases = {
+        path.stem: path for place in (shipped("policies") / "bases", folder / "base") for path in place.glob("*.yaml")
+    }
+    if case.base not in bases:
+        known = f"known: {', '.join(sorted(bases))}"
+        raise UserError(f"no base snapshot {case.base!r}", where=str(folder), next_step=known)
+    file = bases[case.base]
     data, lines = _read_base(file)
     return validate(Snapshot, lay_over(data, case.snapshot), lines, file)
 

@@ -9,7 +9,7 @@ from typing import Any
 from relmgr.model.snapshot import Snapshot
 from relmgr.settings import read_yaml
 
-BASE = Path(__file__).parents[1] / "cases" / "base"
+BASE = Path(__file__).parents[2] / "policies" / "bases"
 
 
 @lru_cache(maxsize=8)

@@ -179,7 +179,6 @@ def test_an_override_of_nothing_is_refused(override: dict[str, Any], says: str) 
 def own_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "rules"
     write(folder, GOOD)
-    shutil.copytree(Path(__file__).parents[1] / "cases" / "base", folder / "cases" / "base")
     for kind in ("blocks", "passes", "unknown"):
         source = Path(__file__).parents[1] / "cases" / "pin-moves-forward" / f"{kind}.yaml"
         (folder / "cases" / "my-rule").mkdir(parents=True, exist_ok=True)
@@ -191,6 +190,20 @@ def test_a_project_adds_its_own_policies(tmp_path: Path) -> None:
     rules = load_rules(project_with(folders=[own_folder(tmp_path)]))
     assert "my-rule" in {rule.policy.id for rule in rules}
     assert len(rules) == len(shipped_rules()) + 1
+
+
+def test_cases_lie_over_shipped_bases_and_over_the_folders_own(tmp_path: Path) -> None:
+    folder = own_folder(tmp_path)
+    assert [result.problem for result in run_cases("my-rule", folder, None)] == [None, None, None]
+    case = folder / "cases" / "my-rule" / "passes.yaml"
+    case.write_text(case.read_text().replace("base: consumer", "base: ours"))
+    with pytest.raises(UserError, match="no base snapshot 'ours'") as refused:
+        run_cases("my-rule", folder, None)
+    assert refused.value.next_step == "known: backport, consumer, provider, release"
+    (folder / "cases" / "base").mkdir()
+    shipped = Path(__file__).parents[2] / "policies" / "bases" / "consumer.yaml"
+    shutil.copy(shipped, folder / "cases" / "base" / "ours.yaml")
+    assert [result.problem for result in run_cases("my-rule", folder, None)] == [None, None, None]
 
 
 def test_a_projects_policy_may_not_take_a_shipped_ones_place(tmp_path: Path) -> None:
