@@ -74,17 +74,6 @@ def tickets_for(facts: TicketFacts) -> tuple[RegenerationTicket, ...]:
     return evaluate_tickets(facts).tickets
 
 
-def needed_archs(databases: Iterable[ShippedDatabase]) -> tuple[str, ...] | None:
-    """Return the archs that a crossing obliges to rebuild; None when the arch of one of the databases is not known.
-
-    A database that was scanned and holds none of the provider's kernels obliges nobody; one not scanned does.
-    """
-    holding = [database for database in databases if database.may_hold]
-    if any(database.arch is None for database in holding):
-        return None
-    return tuple(sorted({database.arch for database in holding if database.arch}))
-
-
 def shipped_databases(facts: DatabaseFacts) -> tuple[ShippedDatabase, ...]:
     """Return the databases as the gate's facts: rows where a scan told them, and since when each content is there."""
     return tuple(_shipped(database, judge(database, facts)) for database in facts.databases)

@@ -91,11 +91,6 @@ def local_date(at: datetime, zone: ZoneInfo) -> date:
     return at.astimezone(zone).date()
 
 
-def start_of_day(day: date, zone: ZoneInfo) -> datetime:
-    """Return the first instant of `day` in `zone`."""
-    return localize(_midnight(day), zone)
-
-
 def end_of_day(day: date, zone: ZoneInfo) -> datetime:
     """Return the first instant after `day` in `zone`: windows are half-open.
 

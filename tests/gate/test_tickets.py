@@ -15,11 +15,9 @@ from relmgr.gate.tickets import (
     close_ticket,
     evaluate_tickets,
     gate_tickets,
-    needed_archs,
     shipped_databases,
     tickets_for,
 )
-from relmgr.model.facts import ShippedDatabase
 from relmgr.model.rebuild import Rebuild, RebuildStep
 from relmgr.model.ticket import ExistingTicket, RegenerationTicket, TicketFacts, TicketKey, Tickets
 from relmgr.model.ticket_block import MAX_BODY, NotATicket, parse_block, write_block
@@ -485,15 +483,6 @@ def test_golden_done_and_withdrawn(golden: Any) -> None:
 
 
 # -- for the gate ---------------------------------------------------------------------------------------------------
-
-
-def test_needed_archs_are_those_that_may_hold_the_providers_rows() -> None:
-    def shipped(arch: str | None, rows: int | None) -> ShippedDatabase:
-        return ShippedDatabase(path="x", arch=arch, provider_rows=rows, stale_rows=None)
-
-    assert needed_archs([shipped("gfx90a", None), shipped("gfx908", 3), shipped("gfx1030", 0)]) == ("gfx908", "gfx90a")
-    assert needed_archs([shipped(None, None)]) is None
-    assert needed_archs([shipped(None, 0)]) == ()
 
 
 def test_shipped_databases_say_only_what_a_scan_told() -> None:

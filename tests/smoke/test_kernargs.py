@@ -12,7 +12,8 @@ from relmgr.model.kernargs import ArgumentLayout, TensorShape
 from relmgr.smoke.kernargs import argument_fields, pack_arguments
 from relmgr.smoke.static_gate import compare_layouts
 from relmgr.sources.code_objects.code_object import read_code_object
-from relmgr.sources.code_objects.cubin import read_cubin
+from relmgr.sources.code_objects.cubin import read_cuda
+from relmgr.sources.code_objects.elf import read_elf
 from tests.support.services import need
 
 SHAPE = TensorShape(sizes=(2, 3, 4, 5, 6), strides=(360, 120, 30, 6, 1))
@@ -171,7 +172,7 @@ def test_real_code_objects_take_what_miopen_hands_over(data: Path) -> None:
     "cubin", ["layouts.sm_90.cuda12.cubin", "layouts.sm_90.cuda13.cubin", "layouts.sm_70.cuda12.cubin"]
 )
 def test_real_cubins(data: Path, cubin: str) -> None:
-    kernels = {kernel.name: kernel for kernel in read_cubin((data / "cubins" / cubin).read_bytes()).kernels}
+    kernels = {kernel.name: kernel for kernel in read_cuda(read_elf((data / "cubins" / cubin).read_bytes())).kernels}
     matching = {
         "smoke_bare": BARE,
         "smoke_expanded": NARROW,

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from relmgr.model.code_object import UnreadableCodeObject, classify
-from relmgr.sources.code_objects.cubin import read_cubin
+from relmgr.sources.code_objects.cubin import read_cuda
+from relmgr.sources.code_objects.elf import read_elf
 
 CUBINS = sorted((Path(__file__).parents[1] / "data" / "cubins").glob("*.cubin"))
 EXPANDED = [
@@ -32,7 +33,7 @@ def test_the_cubins_are_here() -> None:
 
 @pytest.mark.parametrize("cubin", CUBINS, ids=lambda p: p.stem)
 def test_each_kernels_parameters(cubin: Path) -> None:
-    found = read_cubin(cubin.read_bytes())
+    found = read_cuda(read_elf(cubin.read_bytes()))
     arch = cubin.name.split(".")[1]
     assert (found.target, found.arch, found.code_object_version) == (arch, arch, None)
     assert {k.symbol: [(a.offset, a.size) for a in k.explicit_args] for k in found.kernels} == LAYOUTS
@@ -49,7 +50,7 @@ def test_each_kernels_parameters(cubin: Path) -> None:
 
 @pytest.mark.parametrize("cubin", CUBINS, ids=lambda p: p.stem)
 def test_conventions_by_offset_and_size(cubin: Path) -> None:
-    layouts = {k.symbol: classify(k, "^(smoke_|mixed)") for k in read_cubin(cubin.read_bytes()).kernels}
+    layouts = {k.symbol: classify(k, "^(smoke_|mixed)") for k in read_cuda(read_elf(cubin.read_bytes())).kernels}
     assert {name: (x.convention, x.form, x.tensors, x.index_bits) for name, x in layouts.items()} == {
         "empty": ("other", None, None, None),
         "mixed": ("other", None, None, None),
@@ -84,7 +85,7 @@ def cubin_with(attributes: bytes, name: bytes = b"k") -> bytes:
 
 
 def test_the_cubin_that_the_next_tests_spoil_is_good() -> None:
-    found = read_cubin(cubin_with(GOOD))
+    found = read_cuda(read_elf(cubin_with(GOOD)))
     assert (found.target, found.kernels[0].symbol, found.kernels[0].explicit_bytes) == ("sm_80", "k", 16)
 
 
@@ -103,18 +104,18 @@ def test_the_cubin_that_the_next_tests_spoil_is_good() -> None:
 def test_attributes_that_lie(attributes: bytes, said: str) -> None:
     """K3."""
     with pytest.raises(UnreadableCodeObject) as caught:
-        read_cubin(cubin_with(attributes))
+        read_cuda(read_elf(cubin_with(attributes)))
     assert said in caught.value.what
 
 
 def test_a_name_that_is_no_name() -> None:
     for name in (b"", b"a\x1b[2J", b"k" * 20_000):
         with pytest.raises(UnreadableCodeObject):
-            read_cubin(cubin_with(GOOD, name))
+            read_cuda(read_elf(cubin_with(GOOD, name)))
 
 
 def test_every_truncation_is_noticed() -> None:
     data = CUBINS[2].read_bytes()
     for length in range(0, len(data), 11):
         with pytest.raises(UnreadableCodeObject):
-            read_cubin(data[:length])
+            read_cuda(read_elf(data[:length]))

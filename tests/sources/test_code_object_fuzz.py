@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from relmgr.model.code_object import UnreadableCodeObject, classify
 from relmgr.sources.code_objects.code_object import read_code_object
-from relmgr.sources.code_objects.cubin import read_cubin
+from relmgr.sources.code_objects.cubin import read_cuda
+from relmgr.sources.code_objects.elf import read_elf
 from relmgr.sources.code_objects.offload_bundle import unpack_bundles
 from tests.sources.test_code_object_hostile import KERNEL, yaml_object
 from tests.support.code_objects import bundle, compressed, kernel_map, metadata_map, object_with
@@ -49,7 +50,7 @@ def read_every_way(data: bytes) -> None:
         for kernel in read_code_object(data).kernels:
             classify(kernel, "^mlir_gen_igemm_conv2d_")
     with contextlib.suppress(UnreadableCodeObject):
-        read_cubin(data)
+        read_cuda(read_elf(data))
     with contextlib.suppress(UnreadableCodeObject):
         for entry in unpack_bundles(data):
             with contextlib.suppress(UnreadableCodeObject):
@@ -89,7 +90,7 @@ def seeds_folded() -> list[bytes]:
     for data in OBJECTS:
         assert read_code_object(data).kernels
     for data in CUBINS:
-        assert read_cubin(data).kernels
+        assert read_cuda(read_elf(data)).kernels
     assert list(unpack_bundles(BUNDLE))
     return SEEDS
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from relmgr.settings import load_project
-from relmgr.sources.databases.kernel_args import parse_mcpu, parse_options, parse_problem
+from relmgr.sources.databases.kernel_args import parse_options, parse_problem
 from relmgr.sources.databases.names import parse_database_name
 from relmgr.sources.databases.pointers import parse_pointer
 from relmgr.sources.databases.scan import ScanRules, scan_file
@@ -62,7 +62,6 @@ def fuzz(tmp_path: Path, source: random.Random, until: float, rounds: int) -> in
         assert read_tuning_file(path, MIIR.solvers, MIIR.removed_solvers).state in ("ok", "unreadable", "pointer")
         Path(f"{path}-wal").unlink(missing_ok=True)
         text = mutate((" --x2 1" + options()).encode(), source).decode("utf-8", "replace")
-        parse_mcpu(text)
         if (found := parse_options(text)) is not None:
             parse_problem(found, text, MIIR.solvers)
         parse_database_name(mutate(b"gfx906_60.HIP.fdb.txt.bz2", source).decode("utf-8", "replace"))

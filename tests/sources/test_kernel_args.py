@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from relmgr.settings import load_project
-from relmgr.sources.databases.kernel_args import parse_mcpu, parse_options, parse_problem, solver_of
+from relmgr.sources.databases.kernel_args import parse_options, parse_problem, solver_of
 
 ROW = (
     " --x2 1 --operation conv2d_bwd_weight --kernel_id 0 --num_cu 120 --arch amdgcn-amd-amdhsa:gfx908:sramecc+:xnack-"
@@ -125,10 +125,3 @@ def test_of_a_repeated_option_the_first_counts() -> None:
     options = parse_options(" --operation conv2d --in_type fp32 --operation conv2d_bwd_data")
     assert options is not None
     assert options.direction == "fwd"
-
-
-def test_other_kernels_end_in_mcpu() -> None:
-    assert parse_mcpu(" -DMIOPEN_USE_FP16=0 -I/x -mcpu=gfx90a") == "gfx90a"
-    assert parse_mcpu(" -mcpu=gfx906:sramecc+:xnack-") == "gfx906"
-    assert parse_mcpu(" -mcpu=gfx906 -O3") is None
-    assert parse_mcpu(ROW) is None

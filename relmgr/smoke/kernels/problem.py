@@ -11,7 +11,6 @@ from typing import NamedTuple
 # What the consumer calls the three directions; each writes another tensor: output, input, filter.
 DIRECTIONS = ("fwd", "bwd-data", "wrw")
 DTYPES = ("f32", "f16", "bf16", "i8")
-LAYOUTS = ("NCHW", "NHWC")
 WRITTEN = {"fwd": 2, "bwd-data": 1, "wrw": 0}
 TENSOR_NAMES = ("filter", "input", "output", "workspace")
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from relmgr.model.code_object import CodeObject, Kernel, KernelArgument, UnreadableCodeObject
-from relmgr.sources.code_objects.elf import MACHINE_CUDA, Buffer, Elf, read_elf
+from relmgr.sources.code_objects.elf import MACHINE_CUDA, Elf
 
 _PREFIX = b".nv.info."
 _ATTRIBUTE = struct.Struct("<BBH")
@@ -28,16 +28,11 @@ _MAX_KERNELS = 8_192
 _MAX_PARAMETERS = 4_096
 
 
-def read_cubin(data: Buffer) -> CodeObject:
+def read_cuda(elf: Elf) -> CodeObject:
     """Return the kernels of a cubin; `kind` is `parameter`, as the file tells no more. Raises `UnreadableCodeObject`.
 
     `segment_bytes` is the size of the parameter block that a packed launch must fill exactly.
     """
-    return read_cuda(read_elf(data))
-
-
-def read_cuda(elf: Elf) -> CodeObject:
-    """Return what an ELF file for CUDA holds; raises `UnreadableCodeObject`."""
     if elf.machine != MACHINE_CUDA:
         raise UnreadableCodeObject(f"an ELF file for machine {elf.machine}, not for CUDA ({MACHINE_CUDA})")
     elf.segments()

@@ -17,7 +17,6 @@ MAX_NUMBER_DIGITS = 12
 
 DIRECTIONS = {"conv2d": "fwd", "conv2d_bwd_data": "bwd-data", "conv2d_bwd_weight": "wrw"}
 _TARGET = re.compile(r"(?:^|[-:])(gfx[0-9a-f]+(?:-[0-9a-z-]+)?)(?::|$)")
-_MCPU = re.compile(r"(?:^|\s)-mcpu=(gfx[0-9a-z-]+)\S*\s*$")
 _LAYOUT = re.compile(r"[A-Z]{3,6}")
 
 # Options that are counts, and the fields of `Problem` that hold them where the two differ.
@@ -87,12 +86,6 @@ def parse_problem(options: Options, kernel_name: str, solvers: Mapping[str, str]
         perf_config=options.get("--perf_config"),
         **counts,
     )
-
-
-def parse_mcpu(text: str) -> str | None:
-    """Return the arch that the options of another kernel end in, or None."""
-    match = _MCPU.search(text[-256:])
-    return match[1] if match else None
 
 
 def solver_of(kernel_name: str, solvers: Mapping[str, str]) -> str | None:

@@ -80,13 +80,11 @@ class Flow:
         self._once: set[str] = set()
         self._depth = 0
         self._guarded = 0
-        self._root = ""
         self.outcomes: dict[int, Outcome] = {}
         self.files: set[str] = set()
 
     def follow(self, root: str) -> Flow:
         """Follow the file `root`; raises `OutOfFuel` when that goes past its bounds."""
-        self._root = root
         self.files = {root}
         self._items(root, self._trees[root].items, at_root=True)
         return self
