@@ -34,6 +34,8 @@ def judge(snapshot: Snapshot, rule: Rule) -> Verdict:
     unread = _unread(snapshot, rule, applies)
     if unread:
         return _unknown(snapshot, rule, {}, unread)
+    if later := [fact for fact in rule.policy.requires if snapshot.comes_later(fact)]:
+        return _later(snapshot, rule, later)
     result: Result[Any] = rule.check.function(snapshot, rule.params)
     evidence = result.evidence.model_dump(mode="json", by_alias=True)
     if result.outcome is Outcome.UNKNOWN or result.unread:
@@ -47,7 +49,8 @@ def judge(snapshot: Snapshot, rule: Rule) -> Verdict:
 
 def _unread(snapshot: Snapshot, rule: Rule, applies: Applies) -> tuple[str, ...]:
     """Name every fact that the policy needs and the snapshot lacks, with the reason."""
-    missing = [f"{fact}: {reason}" for fact in rule.policy.requires if (reason := snapshot.gap(fact)) is not None]
+    wanted = [fact for fact in rule.policy.requires if not snapshot.comes_later(fact)]
+    missing = [f"{fact}: {reason}" for fact in wanted if (reason := snapshot.gap(fact)) is not None]
     if applies.answer is None:
         missing.insert(0, applies.reason)
     return tuple(dict.fromkeys(missing))
@@ -57,6 +60,13 @@ def _unknown(snapshot: Snapshot, rule: Rule, evidence: dict[str, Any], unread: t
     said = {"statement": f"could not tell: {'; '.join(unread)}", "unread": list(unread)}
     remedy = "Make that readable, then ask again."
     return _verdict(snapshot, rule, Outcome.UNKNOWN, evidence | said, remedy)
+
+
+def _later(snapshot: Snapshot, rule: Rule, facts: Sequence[str]) -> Verdict:
+    """A planned change waits for what only an open one can have."""
+    said = {"statement": f"it is not open yet: {', '.join(facts)}", "later": list(facts)}
+    remedy = "; ".join(dict.fromkeys(snapshot.later[fact] for fact in facts))
+    return _verdict(snapshot, rule, Outcome.PENDING, said, remedy)
 
 
 def _verdict(snapshot: Snapshot, rule: Rule, outcome: Outcome, evidence: dict[str, Any], remedy: str = "") -> Verdict:

@@ -92,6 +92,10 @@ class Snapshot(Noun):
     merged_at: AwareDatetime | None = None
     sources: tuple[str, ...] = Field(default=(), description="where the facts come from, in words and addresses")
     gaps: Gaps = Field(default={})
+    later: Gaps = Field(
+        default={},
+        description="facts that a change which is planned and not opened cannot have yet, and what brings each",
+    )
 
     base: str | None = None
     changed_files: tuple[str, ...] | None = None
@@ -124,8 +128,9 @@ class Snapshot(Noun):
     @model_validator(mode="after")
     def _check(self) -> Snapshot:
         known = set(FactName.__args__)  # type: ignore[attr-defined]
-        if strange := sorted(set(self.gaps) - known):
-            raise ValueError(f"gaps name no fact: {', '.join(strange)}; facts: {', '.join(sorted(known))}")
+        for name, told in (("gaps", self.gaps), ("later", self.later)):
+            if strange := sorted(set(told) - known):
+                raise ValueError(f"{name} name no fact: {', '.join(strange)}; facts: {', '.join(sorted(known))}")
         return self
 
     def gap(self, fact: str) -> str | None:
@@ -133,6 +138,10 @@ class Snapshot(Noun):
         if fact in self.gaps:
             return self.gaps[fact]
         return "not part of this snapshot" if getattr(self, fact) is None else None
+
+    def comes_later(self, fact: str) -> bool:
+        """Tell whether `fact` is not there because it only comes once the planned change is open."""
+        return fact in self.later and fact not in self.gaps and getattr(self, fact) is None
 
     @cached_property
     def timezone(self) -> ZoneInfo:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from relmgr.model.base import Noun
 
-Subject = Annotated[str, Field(pattern=r"^(?:[\w.-]+/[\w.-]+#\d+|(?:cut|release) \S+)$")]
+Subject = Annotated[
+    str, Field(pattern=r"^(?:[\w.-]+/[\w.-]+(?:#\d+|:[\w.-]+(?:/[\w.-]+)*)|(?:cut|release) \S+)$", max_length=400)
+]
 
 
 class Waiver(Noun):
     """An exception. `until` is its last day in the project's zone; `by` must be one of the project's owners.
+
+    `subject` is `owner/repo#n`, `cut TRAIN` or `release TRAIN`; a bump that is planned and not opened is
+    `owner/repo:BRANCH`, as its plan says, and once it is open it is its number.
 
     `source` tells where it stands: the base branch, a permitted command, or the subject's own change, where it has no
     effect yet.

@@ -5,8 +5,10 @@ The tree is made in an index of its own. A branch that holds anything but relmgr
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from relmgr.errors import SourceError, UserError
@@ -15,6 +17,13 @@ from relmgr.sinks.git_commands import REMOTE_SECONDS, must_git, run_git
 
 _ZERO = "0" * 40
 _TRAILER = "Pin-To:"
+_AS_IT_IS: Mapping[str, str] = {}
+# Whoever looks at a plan need not be known to git.
+_NOBODY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "relmgr"), ("EMAIL", "relmgr@localhost"))
+}
 
 
 def commit_on_branch(
@@ -49,20 +58,44 @@ def commit_on_branch(
     return Bumped(branch=branch, commit=commit, outcome="remade" if old else "created")
 
 
-def _tree(repository: Path, base: str, contents: Mapping[str, bytes | str]) -> str:
+@contextmanager
+def planned_commit(
+    repository: Path, base: str, contents: Mapping[str, bytes | str], message: str
+) -> Iterator[tuple[Path, str]]:
+    """Yield a folder of objects, and the commit in it that `commit_on_branch` would make.
+
+    The clone is only read: what is new lies in that folder alone, borrows the clone's objects, and goes at the end.
+    """
+    with tempfile.TemporaryDirectory(prefix="relmgr-plan-") as folder:
+        objects = Path(folder)
+        (objects / "info").mkdir()
+        own = (repository / must_git(repository, "rev-parse", "--git-path", "objects")).resolve()
+        (objects / "info" / "alternates").write_bytes(os.fsencode(own) + b"\n")
+        env = {"GIT_OBJECT_DIRECTORY": folder, "GIT_NO_LAZY_FETCH": "1"}
+        tree = _tree(repository, base, contents, env)
+        made = run_git(
+            repository, "commit-tree", tree, "-p", base, "-F", "-", given=message.encode(), env=env | _NOBODY
+        )
+        if made.status:
+            raise SourceError(f"git commit-tree failed: {made.reason}", where=str(repository))
+        yield objects, made.out.strip()
+
+
+def _tree(repository: Path, base: str, contents: Mapping[str, bytes | str], env: Mapping[str, str] = _AS_IT_IS) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        env = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
-        must_git(repository, "read-tree", base, env=env)
+        index = {**env, "GIT_INDEX_FILE": str(Path(folder) / "index")}
+        must_git(repository, "read-tree", base, env=index)
         for path, content in contents.items():
             mode = must_git(repository, "ls-tree", base, "--", path).split(" ", 1)[0] or "100644"
-            oid = content if isinstance(content, str) else _blob(repository, content)
-            must_git(repository, "update-index", "--add", "--cacheinfo", f"{mode},{oid},{path}", env=env)
-        return must_git(repository, "write-tree", env=env)
+            oid = content if isinstance(content, str) else _blob(repository, content, env)
+            must_git(repository, "update-index", "--add", "--cacheinfo", f"{mode},{oid},{path}", env=index)
+        # A partial clone lacks the contents of other files, and need not fetch them for this.
+        return must_git(repository, "write-tree", "--missing-ok", env=index)
 
 
-def _blob(repository: Path, data: bytes) -> str:
+def _blob(repository: Path, data: bytes, env: Mapping[str, str]) -> str:
     # The bytes as they are: no filter turns line ends, which would touch what the bump must not touch.
-    made = run_git(repository, "hash-object", "-w", "--stdin", "--no-filters", given=data)
+    made = run_git(repository, "hash-object", "-w", "--stdin", "--no-filters", given=data, env=dict(env))
     if made.status:
         raise SourceError(f"git hash-object failed: {made.reason}", where=str(repository))
     return made.out.strip()

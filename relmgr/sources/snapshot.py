@@ -28,6 +28,15 @@ from relmgr.sources.trains import read_train_state
 
 FORGE = "the forge was not asked; a clone does not hold this"
 FORGE_FACTS = ("labels", "reviews", "checks", "pushed_at", "tickets")
+NO_REPORT = "no smoke report was given"
+# What an open pull request is there to collect: one that is planned waits for it, and nothing is wrong yet.
+COLLECTED = {
+    "reviews": "people review it once it is open",
+    "checks": "checks run once it is open",
+    "pushed_at": "it is pushed when it is opened",
+    "tickets": "file the tickets with `relmgr kdb ticket --ref BRANCH`, or hand them in (--tickets)",
+    "smoke": "run `relmgr smoke run` on its branch and hand the signed report to the gate",
+}
 
 
 @dataclass
@@ -67,8 +76,11 @@ def take_snapshot(
 ) -> Snapshot:
     """Return the facts about `change` in the repository configured as `name`, judged at `at`."""
     taking = Taking(project, name, clone, change, at)
-    taking.gaps |= dict.fromkeys(FORGE_FACTS, FORGE)
-    taking.gaps["smoke"] = "no smoke report was given"
+    planned = change.number is None
+    if planned:
+        taking.read("labels", ())
+    else:
+        taking.gaps |= dict.fromkeys(FORGE_FACTS, FORGE) | {"smoke": NO_REPORT}
     _read_text_facts(taking)
     _read_trains(taking, calendar, calendar_gap)
     _read_rules(taking, read_policy)
@@ -77,7 +89,7 @@ def take_snapshot(
     repository = taking.repository
     final = change.merged_at is not None
     return Snapshot(
-        subject=f"{repository.slug}#{change.number}",
+        subject=change.name_in(repository.slug),
         basis="final-text" if final else "live",
         at=at,
         taken_at=taken_at,
@@ -91,6 +103,7 @@ def take_snapshot(
         merged_at=change.merged_at if final and change.merged_at and change.merged_at <= at else None,
         sources=_sources(taking),
         gaps=taking.gaps,
+        later=COLLECTED if planned else {},
         **taking.facts,
     )
 

@@ -18,7 +18,7 @@ from relmgr.model.pull_request import PullRequestRef
 from relmgr.model.snapshot import Snapshot
 from relmgr.model.trains import Calendar
 from relmgr.model.verdict import GateReport, WhatIf
-from relmgr.sources.changes.change import find_change
+from relmgr.sources.changes.change import Change, find_change
 from relmgr.sources.git.clone import Clone
 from relmgr.sources.recorded import read_recorded
 from relmgr.sources.snapshot import take_snapshot
@@ -42,8 +42,17 @@ def snapshot_of(
     """Return the facts about `owner/repo#n` from the clones at hand, judged at `at` (default: now)."""
     name, number = _named(project, subject)
     clone = _clone(project, name)
-    now = datetime.now(timezone.utc).astimezone(project.timezone).replace(microsecond=0)
     change = find_change(clone, project.repositories[name], number, base)
+    snapshot = snapshot_of_change(project, name, clone, change, at, calendars)
+    this = PullRequestRef(repository=project.repositories[name].slug, number=number)
+    return with_order(project, snapshot, parse_declarations(change.body, project, this), clone)
+
+
+def snapshot_of_change(
+    project: Project, name: str, clone: Clone, change: Change, at: datetime | None, calendars: Calendars
+) -> Snapshot:
+    """Return the facts about a change of the repository configured as `name`, but for what it waits for."""
+    now = datetime.now(timezone.utc).astimezone(project.timezone).replace(microsecond=0)
     snapshot = take_snapshot(
         project,
         name,
@@ -55,9 +64,7 @@ def snapshot_of(
         calendar_gap=calendars.gap,
         read_policy=_policy_problem,
     )
-    snapshot = with_databases(project, snapshot, clone)
-    this = PullRequestRef(repository=project.repositories[name].slug, number=number)
-    return with_order(project, snapshot, parse_declarations(change.body, project, this), clone)
+    return with_databases(project, snapshot, clone)
 
 
 def recorded_snapshot(name_or_file: str, at: datetime | None) -> Snapshot:

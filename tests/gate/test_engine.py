@@ -78,6 +78,23 @@ def test_whether_it_applies_is_unknown_when_the_pins_were_not_read() -> None:
         assert outcome(snapshot, policy) is Outcome.UNKNOWN
 
 
+@pytest.mark.parametrize("policy", sorted(RULES))
+def test_what_only_comes_with_an_open_pull_request_is_waited_for_and_not_unknown(policy: str) -> None:
+    snapshot = consumer_snapshot()
+    for fact in RULES[policy].policy.requires:
+        later = snapshot.model_copy(update={fact: None, "later": {fact: "people bring it"}})
+        verdict = judge(later, RULES[policy])
+        if verdict.outcome is Outcome.SKIPPED or verdict.evidence.get("later") != [fact]:
+            # Whether it applies at all hangs on some facts: those are unknown, and never "later".
+            assert verdict.outcome in (Outcome.SKIPPED, Outcome.UNKNOWN)
+            continue
+        assert verdict.outcome is Outcome.PENDING
+        assert verdict.evidence["statement"] == f"it is not open yet: {fact}"
+        assert verdict.remedy == "people bring it"
+        gone = later.model_copy(update={"gaps": {fact: "the file is no JSON"}})
+        assert judge(gone, RULES[policy]).outcome is Outcome.UNKNOWN
+
+
 def test_an_unknown_gap_name_is_refused() -> None:
     data = json.loads(consumer_snapshot().model_dump_json(by_alias=True))
     with pytest.raises(ValidationError, match="gaps name no fact: tikets"):

@@ -19,10 +19,11 @@ class Change:
     """A pull request as a clone has it. `parent` to `head` is its diff; `base` is the branch it went to, or None.
 
     `merged_at` is None for one that is not merged in this clone: then `head` is its pull ref. `namesakes` are other
-    commits of that branch that carry the number: from a former forge, whose numbers began at 1 too.
+    commits of that branch that carry the number: from a former forge, whose numbers began at 1 too. One that is planned
+    and not opened has no number, and is called by the `branch` that it is to come from.
     """
 
-    number: int
+    number: int | None
     head: str
     parent: str
     base: str | None
@@ -30,6 +31,11 @@ class Change:
     body: str
     merged_at: datetime | None
     namesakes: tuple[str, ...] = ()
+    branch: str | None = None
+
+    def name_in(self, slug: str) -> str:
+        """Return its name: `owner/repo#n`, or `owner/repo:branch` of one that is planned."""
+        return f"{slug}:{self.branch}" if self.number is None else f"{slug}#{self.number}"
 
 
 def find_change(clone: Clone, repository: Repository, number: int, base: str | None = None) -> Change:
@@ -83,7 +89,7 @@ def changed_files(clone: Clone, change: Change) -> tuple[str, ...]:
     listed = clone.run("diff-tree", "-r", "-z", "--no-renames", "--name-only", change.parent, change.head)
     paths = tuple(sorted(path for path in listed.split("\0") if path.strip("\n")))
     if len(paths) > MAX_FILES:
-        raise SourceError(f"#{change.number} changes more than {MAX_FILES} files", where=str(clone.path))
+        raise SourceError(f"{change.name_in('')} changes more than {MAX_FILES} files", where=str(clone.path))
     return paths
 
 

@@ -79,8 +79,11 @@ class NamedRef:
 class Clone:
     """A repository on this machine: work tree, bare mirror (even without a config file), shallow or partial clone."""
 
-    def __init__(self, path: Path, *, shallow: bool, partial: bool, lazy_fetch: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, shallow: bool, partial: bool, lazy_fetch: bool = False, objects: Path | None = None
+    ) -> None:
         self.path, self.shallow, self.partial, self._lazy_fetch = path, shallow, partial, lazy_fetch
+        self._objects = objects
 
     @classmethod
     def open(cls, path: Path, *, lazy_fetch: bool = False) -> Clone:
@@ -107,6 +110,12 @@ class Clone:
             )
         config = probe.run("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$", check=False)
         return cls(path.resolve(), shallow=answer[0] == "true", partial=bool(config), lazy_fetch=lazy_fetch)
+
+    def beside(self, objects: Path) -> Clone:
+        """Return the same clone with the objects of a folder in sight: a commit that is planned and not made."""
+        return Clone(
+            self.path, shallow=self.shallow, partial=self.partial, lazy_fetch=self._lazy_fetch, objects=objects
+        )
 
     # -- running git ------------------------------------------------------------------------------------------------
 
@@ -174,6 +183,9 @@ class Clone:
         env = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
         if not self._lazy_fetch:
             env |= {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+        if self._objects is not None:
+            given = os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES")
+            env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = f"{self._objects}:{given}" if given else str(self._objects)
         return env
 
     # -- refs and commits -------------------------------------------------------------------------------------------
