@@ -95,9 +95,11 @@ def read_project(file: Path) -> Project:
     }
     folders = tuple((file.parent / folder).resolve() for folder in project.policies.folders)
     policies = project.policies.model_copy(update={"folders": folders})
-    trains = (file.parent / project.trains).resolve() if project.trains else None
-    update = {"contracts": contracts, "repositories": repositories, "policies": policies, "trains": trains}
-    return project.model_copy(update=update)
+    trains, templates = (
+        (file.parent / path).resolve() if path else None for path in (project.trains, project.templates)
+    )
+    update = {"contracts": contracts, "repositories": repositories, "policies": policies}
+    return project.model_copy(update={**update, "trains": trains, "templates": templates})
 
 
 def read_toml(file: Path) -> tuple[dict[str, Any], Lines]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from relmgr.cli.options import Chosen, at_option, instant, output_options, pin_option, project_options
-from relmgr.cli.output import Output, write_file
+from relmgr.cli.output import Output, words_in_force, write_file
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK
 
 
@@ -39,5 +39,5 @@ def audit(
     document, facts = run_audit(loaded, named_pin(loaded, pin_name), instant(at, loaded), databases, pulls)
     output.emit(document, template="audit/audit")
     if html is not None:
-        write_file(html, audit_page(document, facts))
+        write_file(html, audit_page(document, facts, words_in_force()))
     return EXIT_BLOCKED if any(finding.kind in fail_on for finding in document.findings) else EXIT_OK

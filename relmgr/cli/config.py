@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from relmgr.cli.options import Chosen, output_options, project_options
-from relmgr.cli.output import Output
+from relmgr.cli.output import Output, words_in_force
 from relmgr.errors import EXIT_OK, UserError
 
 
@@ -23,7 +23,7 @@ def check(chosen: Chosen, output: Output) -> int:
 
     loaded = chosen.load()
     load_rules(loaded)
-    output.emit(loaded, template="config/check")
+    output.emit(loaded, template="config/check", own=words_in_force().own)
     return EXIT_OK
 
 

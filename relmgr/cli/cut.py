@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from relmgr.cli.options import Chosen, at_option, instant, output_options, project_options
-from relmgr.cli.output import Output
+from relmgr.cli.output import Output, words_in_force
 from relmgr.cli.posting import post_options, show_posting
 from relmgr.cli.trains import trains_option
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE, UserError
@@ -180,7 +180,7 @@ def _store(
 
 
 def _emit_merged(document: object, merge: Path, output: Output) -> None:
-    from relmgr.render.engine import render
     from relmgr.workflows.cut import merged_checklist
 
-    output.write(merged_checklist(merge, render("cut/checklist.md.j2", d=document)).encode())
+    text = words_in_force().render("cut/checklist.md.j2", d=document)
+    output.write(merged_checklist(merge, text).encode())

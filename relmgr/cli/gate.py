@@ -10,7 +10,7 @@ import click
 from relmgr.cli.gate_event import show_in_actions, subject_of_event
 from relmgr.cli.gate_given import gate_inputs, given_options, refuse_given, shipping_snapshot, the_projects
 from relmgr.cli.options import Chosen, at_option, instant, output_options, project_options
-from relmgr.cli.output import Output
+from relmgr.cli.output import Output, words_in_force
 from relmgr.cli.posting import post_options, show_posting
 from relmgr.cli.trains import trains_option
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, UserError
@@ -119,7 +119,7 @@ def check(
         return code
     from relmgr.workflows.post import post_gate, sink_of
 
-    posting = post_gate(sink_of(loaded, dry_run=dry_run), snapshot, document)
+    posting = post_gate(sink_of(loaded, dry_run=dry_run), snapshot, document, words_in_force())
     return show_posting(posting, code, output)
 
 

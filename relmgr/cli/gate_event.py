@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from relmgr.cli.output import words_in_force
 from relmgr.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,16 +34,16 @@ def subject_of_event(project: Project, file: Path) -> str | None:
 def show_in_actions(snapshot: Snapshot, report: GateReport) -> None:
     """Write the job's summary, and print the report with its annotations so that no text of it is a command."""
     from relmgr.render.actions import annotations_of, gate_comment
-    from relmgr.render.engine import render
     from relmgr.render.workflow_commands import annotation_lines, inert
 
-    text = render("gate/check.txt.j2", d=report, snapshot=snapshot)
+    words = words_in_force()
+    text = words.render("gate/check.txt.j2", d=report, snapshot=snapshot)
     click.echo(inert(text, secrets.token_hex(16)), nl=False)
     click.echo(annotation_lines(annotations_of(snapshot)), nl=False)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
         try:
             with Path(summary).open("a", encoding="utf-8") as out:
-                out.write(gate_comment(snapshot, report))
+                out.write(gate_comment(snapshot, report, words))
         except OSError as error:
             raise UserError(f"cannot write: {error.strerror}", where=summary, next_step="check the runner") from None

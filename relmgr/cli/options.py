@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from relmgr.cli.output import Output
+from relmgr.cli.output import Output, remember
 from relmgr.errors import UserError
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ class Chosen:
                     f"--repo {item!r} is not NAME=PATH", next_step="write for example --repo miopen=../MIOpen"
                 )
             paths[name] = path
-        return find_project(self.name, paths)
+        project = find_project(self.name, paths)
+        remember(project)
+        return project
 
 
 def project_options(command: F) -> F:

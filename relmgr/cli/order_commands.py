@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from relmgr.cli.options import Chosen, output_options, project_options
-from relmgr.cli.output import Output
+from relmgr.cli.output import Output, words_in_force
 from relmgr.cli.posting import post_options, show_posting
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, UserError
 
@@ -59,7 +59,8 @@ def plan(
         return code
     from relmgr.workflows.post import post_order, sink_of
 
-    return show_posting(post_order(sink_of(loaded, dry_run=dry_run), document), code, output)
+    posting = post_order(sink_of(loaded, dry_run=dry_run), document, words_in_force())
+    return show_posting(posting, code, output)
 
 
 def _on_forge(project: Project) -> tuple[PullRequest, ...]:

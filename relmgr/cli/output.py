@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from relmgr.errors import UserError
+
+if TYPE_CHECKING:
+    from relmgr.model.project import Project
+    from relmgr.render.engine import Words
+
+_PROJECT = "relmgr.project"
 
 
 @dataclass(frozen=True)
@@ -27,15 +33,16 @@ class Output:
     def emit(self, document: Any, *, template: str, **view: Any) -> None:
         """Print `document` as JSON, or through `templates/<template>.<txt|md>.j2`, where it is called `d`.
 
-        `view` holds further names for the template. With `--out` the text goes to that file; with `--quiet` nothing is
-        printed.
+        `view` holds further names for the template. The loaded project's own templates come first. With `--out` the
+        text goes to that file; with `--quiet` nothing is printed.
         """
-        from relmgr.render.engine import render, to_json
+        from relmgr.render.engine import to_json
 
         if self.is_json:
             text = to_json(document)
         else:
-            text = render(f"{template}.{'md' if self.format_ == 'markdown' else 'txt'}.j2", d=document, **view)
+            form = "md" if self.format_ == "markdown" else "txt"
+            text = words_in_force().render(f"{template}.{form}.j2", d=document, **view)
         self.write(text)
 
     def write(self, text: str | bytes) -> None:
@@ -44,6 +51,27 @@ class Output:
             write_file(self.out, text)
         elif not self.quiet:
             click.echo(text, nl=False)
+
+
+def remember(project: Project) -> None:
+    """Keep the project that this call of a command works on, in click's own context of the call.
+
+    Templates of its own that will not do are refused here: before anything is read, and not when a text is due.
+    """
+    if project.templates is not None:
+        from relmgr.render.engine import words_of
+
+        words_of(project)
+    click.get_current_context().meta[_PROJECT] = project
+
+
+def words_in_force() -> Words:
+    """Return the templates of the call's project, the shipped ones where a command needs no project."""
+    from relmgr.render.engine import SHIPPED, words_of
+
+    context = click.get_current_context(silent=True)
+    project: Project | None = context.meta.get(_PROJECT) if context else None
+    return SHIPPED if project is None else words_of(project)
 
 
 def write_file(file: Path, text: str | bytes) -> None:

@@ -10,7 +10,7 @@ import click
 
 from relmgr.cli.cluster_options import cluster_option
 from relmgr.cli.options import Chosen, output_options, pin_option, project_options
-from relmgr.cli.output import Output, write_file
+from relmgr.cli.output import Output, words_in_force, write_file
 from relmgr.cli.smoke_options import Matrix, library_options, matrix_options
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE, UserError
 
@@ -89,7 +89,7 @@ def run(
 
     # First of all, so that devices open while the rest of the program is read.
     with start_workers(matrix.backend, workers) as started:
-        from relmgr.render.engine import render, to_json
+        from relmgr.render.engine import to_json
         from relmgr.render.junit import render_junit
         from relmgr.smoke.report import failed_by_environment
         from relmgr.workflows.locate import named_pin
@@ -131,7 +131,7 @@ def run(
         if junit is not None:
             write_file(junit, render_junit(done))
         if html is not None:
-            write_file(html, render("smoke/run.html.j2", d=done.report, **run_view(done)))
+            write_file(html, words_in_force().render("smoke/run.html.j2", d=done.report, **run_view(done)))
         output.emit(done.report, template="smoke/run", **run_view(done))
     if done.report.verdict == "passed":
         return EXIT_OK

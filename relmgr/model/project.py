@@ -224,6 +224,9 @@ class Project(Noun):
     pins: tuple[PinConfig, ...] = Field(min_length=1)
     contracts: dict[str, Contract] = Field(default={})
     trains: Path | None = Field(default=None, description="the calendar of release trains (YAML)")
+    templates: Path | None = Field(
+        default=None, description="folder of templates that take the place of the shipped ones of the same names"
+    )
     policies: PolicySettings = PolicySettings()
     smoke: SmokeSettings = SmokeSettings()
     cluster: ClusterSettings = ClusterSettings()

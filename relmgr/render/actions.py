@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from relmgr.errors import UserError
 from relmgr.model.actions import Action, Annotation, Conclusion, UpsertCheck, UpsertComment, UpsertIssue
 from relmgr.model.checklist import Checklist
 from relmgr.model.project import Project
@@ -14,14 +15,14 @@ from relmgr.model.ticket_block import marker as ticket_marker
 from relmgr.model.ticket_block import parse_block
 from relmgr.model.verdict import Decision, GateReport
 from relmgr.render.comment import quoted
-from relmgr.render.engine import render
+from relmgr.render.engine import SHIPPED, Words
 
 CHECK_NAME = "relmgr"
 _CONCLUSIONS: dict[Decision, Conclusion | None] = {"merge": "success", "wait": None, "block": "failure"}
 _TICKET_STATES = {"open": "open", "done": "done", "withdrawn": "withdrawn"}
 
 
-def gate_actions(snapshot: Snapshot, report: GateReport) -> tuple[Action, ...]:
+def gate_actions(snapshot: Snapshot, report: GateReport, words: Words = SHIPPED) -> tuple[Action, ...]:
     """Return the comment and the check of a judged pull request; a check needs to know the head's commit.
 
     One that may merge, moves no pin and speaks of no order gets no comment, unless an older one has to be set right.
@@ -30,7 +31,7 @@ def gate_actions(snapshot: Snapshot, report: GateReport) -> tuple[Action, ...]:
     thread = thread_of(snapshot.subject)
     moves = any(move.moves for move in snapshot.pin_moves or ())
     quiet = report.decision == "merge" and not moves and not snapshot.suggestions
-    comment = UpsertComment(thread=thread, key="gate", body=gate_comment(snapshot, report), only_update=quiet)
+    comment = UpsertComment(thread=thread, key="gate", body=gate_comment(snapshot, report, words), only_update=quiet)
     actions: list[Action] = [comment]
     if snapshot.head is not None and snapshot.merged_at is None:
         check = UpsertCheck(
@@ -40,17 +41,17 @@ def gate_actions(snapshot: Snapshot, report: GateReport) -> tuple[Action, ...]:
             key=f"gate/{thread.number}",
             name=CHECK_NAME,
             conclusion=_CONCLUSIONS[report.decision],
-            title=" ".join(render("check_run/gate-title.txt.j2", d=report).split()),
-            summary=tidy(render("check_run/gate.md.j2", d=report, q=quoted)),
+            title=" ".join(words.render("check_run/gate-title.txt.j2", d=report).split()),
+            summary=tidy(words.render("check_run/gate.md.j2", d=report, q=quoted)),
             annotations=tuple(annotations_of(snapshot)),
         )
         actions.append(check)
     return tuple(actions)
 
 
-def gate_comment(snapshot: Snapshot, report: GateReport) -> str:
+def gate_comment(snapshot: Snapshot, report: GateReport, words: Words = SHIPPED) -> str:
     """Return what the gate says about a pull request, as Markdown for the forge."""
-    return tidy(render("comment/gate.md.j2", d=report, snapshot=snapshot, q=quoted))
+    return tidy(words.render("comment/gate.md.j2", d=report, snapshot=snapshot, q=quoted))
 
 
 def annotations_of(snapshot: Snapshot) -> Iterable[Annotation]:
@@ -90,10 +91,17 @@ def ticket_actions(document: Tickets) -> tuple[Action, ...]:
     return tuple(actions)
 
 
-def checklist_action(project: Project, document: Checklist, repository: str) -> UpsertIssue:
+def checklist_action(project: Project, document: Checklist, repository: str, words: Words = SHIPPED) -> UpsertIssue:
     """Return the issue of a cut's checklist: what people tick and write in it stays, and once closed it stays so."""
-    body = render("cut/checklist.md.j2", d=document)
+    body = words.render("cut/checklist.md.j2", d=document)
     first = body.split("\n", 1)[0]
+    if "<!-- relmgr:checklist=" not in first:
+        # Only a project's own template can lose it.
+        raise UserError(
+            "the checklist's first line lacks its marker",
+            where="cut/checklist.md.j2",
+            next_step="keep the hidden markers of the shipped template: by them it is found again and merged",
+        )
     title = f"Cut of {document.release}"
     return UpsertIssue(
         repository=project.repositories[repository].slug,

@@ -9,7 +9,7 @@ from relmgr.model.actions import UpsertPull
 from relmgr.model.bump import BumpPlan, PinStep
 from relmgr.render.actions import tidy
 from relmgr.render.comment import quoted
-from relmgr.render.engine import render, short
+from relmgr.render.engine import SHIPPED, Words, short
 
 MAX_TITLE = 120
 
@@ -59,9 +59,9 @@ def abi_line(step: PinStep) -> str:
     return f"{numbers}, no crossing"
 
 
-def pull_action(plan: BumpPlan, family: str) -> UpsertPull:
+def pull_action(plan: BumpPlan, family: str, words: Words = SHIPPED) -> UpsertPull:
     """Return the pull request of a plan."""
-    body = tidy(render("pull_request/bump.md.j2", d=plan, q=quoted, abi_line=abi_line))
+    body = tidy(words.render("pull_request/bump.md.j2", d=plan, q=quoted, abi_line=abi_line))
     return UpsertPull(
         repository=plan.consumer,
         head=plan.branch,

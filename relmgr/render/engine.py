@@ -6,15 +6,18 @@ import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jinja2 import FileSystemLoader, StrictUndefined, select_autoescape
 from jinja2.sandbox import SandboxedEnvironment
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from relmgr.render.foreign import cell, code, md, plain, prose
+from relmgr.render.foreign import cell, code, md, plain, prose, url
 from relmgr.resources import shipped
+
+if TYPE_CHECKING:
+    from relmgr.model.project import Project
 
 Env = TypeVar("Env", bound=SandboxedEnvironment)
 
@@ -38,6 +41,16 @@ class Words:
 
 
 SHIPPED = Words()
+
+
+def words_of(project: Project) -> Words:
+    """Return the templates in force for a project. Raises `UserError` for own ones that are not accepted."""
+    if project.templates is None:
+        return SHIPPED
+    # Checking needs Jinja's compiler, which nothing else does.
+    from relmgr.render.own_templates import own_words
+
+    return own_words(project.templates)
 
 
 def render(template: str, **view: Any) -> str:
@@ -81,6 +94,7 @@ def with_filters(env: Env) -> Env:
         md=md,
         code=code,
         prose=prose,
+        url=url,
         plain=plain,
         moment=moment,
         counted=counted,

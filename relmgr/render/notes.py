@@ -6,7 +6,7 @@ from typing import Literal
 
 from relmgr.model.notes import NoteEntry, Notes
 from relmgr.model.notes_settings import NotesSettings
-from relmgr.render.engine import render
+from relmgr.render.engine import SHIPPED, Words
 from relmgr.render.foreign import code, fragment, md, plain
 
 Form = Literal["text", "markdown", "rocm", "github", "html"]
@@ -23,10 +23,18 @@ MOST_PROVIDER_ENTRIES = 200
 _ISSUES = "known issues"
 
 
-def render_notes(notes: Notes, settings: NotesSettings, form: Form, *, forge: str, title: str | None = None) -> str:
+def render_notes(
+    notes: Notes,
+    settings: NotesSettings,
+    form: Form,
+    *,
+    forge: str,
+    title: str | None = None,
+    words: Words = SHIPPED,
+) -> str:
     """Return the notes in `form`. `title` replaces the section's title."""
     headings = {heading.lower(): heading for heading in settings.headings}
-    text = render(
+    text = words.render(
         TEMPLATES[form],
         d=notes,
         title=title or notes.title or notes.to,

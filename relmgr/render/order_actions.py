@@ -6,10 +6,10 @@ from relmgr.model.actions import Action, UpsertComment
 from relmgr.model.order import OrderPlan
 from relmgr.render.actions import thread_of, tidy
 from relmgr.render.comment import quoted
-from relmgr.render.engine import render
+from relmgr.render.engine import SHIPPED, Words
 
 
-def order_actions(plan: OrderPlan) -> tuple[Action, ...]:
+def order_actions(plan: OrderPlan, words: Words = SHIPPED) -> tuple[Action, ...]:
     """Return a comment on every pull request that something orders."""
     ordered = [pull for step in plan.order for pull in step]
     pulls = dict.fromkeys((*ordered, *(wait.pull for wait in plan.waits)))
@@ -17,7 +17,7 @@ def order_actions(plan: OrderPlan) -> tuple[Action, ...]:
         UpsertComment(
             thread=thread_of(pull),
             key="order",
-            body=tidy(render("comment/order.md.j2", d=plan, subject=pull, q=quoted)),
+            body=tidy(words.render("comment/order.md.j2", d=plan, subject=pull, q=quoted)),
         )
         for pull in pulls
     )

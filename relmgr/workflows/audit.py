@@ -14,7 +14,7 @@ from relmgr.gate.declared_order import order_facts
 from relmgr.model.audit import Audit, AuditFacts, AuditKind
 from relmgr.model.project import PinConfig, Project
 from relmgr.model.ticket import ScannedFile
-from relmgr.render.engine import render
+from relmgr.render.engine import SHIPPED, Words
 from relmgr.render.timeline import timeline
 from relmgr.sources.databases.files import find_databases
 from relmgr.sources.pins.history import one_branch, pin_history, pin_state, release_branches
@@ -92,6 +92,6 @@ def check_kinds(kinds: Iterable[str]) -> None:
             raise UserError(f"--fail-on {kind}: no such kind of finding", next_step=f"use one of: {', '.join(known)}")
 
 
-def audit_page(document: Audit, facts: AuditFacts) -> str:
+def audit_page(document: Audit, facts: AuditFacts, words: Words = SHIPPED) -> str:
     """Return the audit as one self-contained HTML page with its timeline."""
-    return render("page/audit.html.j2", d=document, timeline=timeline(facts))
+    return words.render("page/audit.html.j2", d=document, timeline=timeline(facts))

@@ -11,6 +11,7 @@ from relmgr.model.actions import Posting, UpsertPull
 from relmgr.model.bump import Bumped, BumpPlan, StaleDatabase
 from relmgr.model.project import PinConfig, Project
 from relmgr.render.bump import branch_of, bump_message, bump_title, pull_action
+from relmgr.render.engine import words_of
 from relmgr.sinks.git_bump import commit_on_branch, push_branch
 from relmgr.sources.databases.history import DatabaseFiles
 from relmgr.sources.git.clone import Clone
@@ -57,7 +58,7 @@ def apply_bump(prepared: Prepared, *, push: bool) -> Bumped:
 
 def post_bump(sink: Sink, project: Project, pin: PinConfig, plan: BumpPlan) -> Posting:
     """Open or update the one pull request of a bump; close the attempts that it supersedes."""
-    action: UpsertPull = pull_action(plan, pin.group or pin.name)
+    action: UpsertPull = pull_action(plan, pin.group or pin.name, words_of(project))
     return sink.apply((action,))
 
 

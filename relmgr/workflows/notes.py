@@ -16,6 +16,7 @@ from relmgr.model.notes import Notes, NotesFacts, PullText
 from relmgr.model.project import PinConfig, Project
 from relmgr.model.pull_request import PullRequestRef
 from relmgr.model.ticket import ScannedFile
+from relmgr.render.engine import words_of
 from relmgr.render.notes import Form, render_notes
 from relmgr.sources.git.clone import Clone
 from relmgr.sources.notes.facts import audit_facts_of, read_notes_facts
@@ -106,4 +107,4 @@ def notes_text(project: Project, notes: Notes, form: str) -> str:
     if form == "json":
         # The same text as every other document's, but written by pydantic itself: notes can have 10,000 entries.
         return pydantic_core.to_json(notes, indent=2, by_alias=True).decode() + "\n"
-    return render_notes(notes, project.notes, cast(Form, form), forge=project.forge)
+    return render_notes(notes, project.notes, cast(Form, form), forge=project.forge, words=words_of(project))

@@ -9,6 +9,7 @@ from relmgr.gate.notes_check import check_pull_request, find_missing
 from relmgr.model.notes import MissingNote, Notes, NotesCheck
 from relmgr.model.project import PinConfig, Project
 from relmgr.render.changelog import section_text
+from relmgr.render.engine import words_of
 from relmgr.render.notes import render_notes
 from relmgr.sources.notes.facts import changelog_path, read_changelog_at
 from relmgr.workflows.locate import consumer_clone
@@ -74,4 +75,4 @@ def _of_pull_request(notes: Notes) -> Notes:
 
 
 def _preview(project: Project, notes: Notes, title: str) -> str:
-    return render_notes(notes, project.notes, "rocm", forge=project.forge, title=title)
+    return render_notes(notes, project.notes, "rocm", forge=project.forge, title=title, words=words_of(project))

@@ -9,6 +9,7 @@ from relmgr.errors import UserError
 from relmgr.model.notes import ChangelogPlan, Notes
 from relmgr.model.project import PinConfig, Project
 from relmgr.render.changelog import MAX_CHANGELOG, Merged, write_section
+from relmgr.render.engine import words_of
 from relmgr.render.notes import render_notes
 from relmgr.sinks.changelog import write_changelog
 from relmgr.sources.notes.facts import changelog_path
@@ -23,7 +24,7 @@ def plan_changelog(
     if not chosen or "\n" in chosen:
         raise UserError("the section's title needs a version that was not found", next_step="give --title TITLE")
     old = read_changelog(target)
-    fresh = render_notes(notes, project.notes, "rocm", forge=project.forge, title=chosen)
+    fresh = render_notes(notes, project.notes, "rocm", forge=project.forge, title=chosen, words=words_of(project))
     merged = write_section(old or "", fresh, f"{notes.from_}..{notes.to}", adopt=adopt)
     writes = apply and merged.text != (old or "")
     if writes:

@@ -15,6 +15,7 @@ from relmgr.model.ticket import Tickets
 from relmgr.model.trains import Calendar
 from relmgr.model.verdict import GateReport
 from relmgr.render.actions import checklist_action, gate_actions, ticket_actions
+from relmgr.render.engine import SHIPPED, Words, words_of
 from relmgr.render.order_actions import order_actions
 from relmgr.sinks.action_log import log_file, record_to
 from relmgr.sinks.dry_run import DryRun
@@ -31,14 +32,14 @@ def sink_of(project: Project, *, dry_run: bool, github: GitHub | None = None) ->
     return DryRun() if dry_run else GitHubSink(github or open_github(project.forge), record_to(log_file()))
 
 
-def post_gate(sink: Sink, snapshot: Snapshot, report: GateReport) -> Posting:
+def post_gate(sink: Sink, snapshot: Snapshot, report: GateReport, words: Words = SHIPPED) -> Posting:
     """Post what the gate says about one pull request: a comment and a check."""
-    return sink.apply(gate_actions(snapshot, report))
+    return sink.apply(gate_actions(snapshot, report, words))
 
 
-def post_order(sink: Sink, plan: OrderPlan) -> Posting:
+def post_order(sink: Sink, plan: OrderPlan, words: Words = SHIPPED) -> Posting:
     """Post the merge order on every pull request that it concerns."""
-    return sink.apply(order_actions(plan))
+    return sink.apply(order_actions(plan, words))
 
 
 def post_tickets(sink: Sink, document: Tickets) -> Posting:
@@ -48,7 +49,7 @@ def post_tickets(sink: Sink, document: Tickets) -> Posting:
 
 def post_checklist(sink: Sink, project: Project, document: Checklist) -> Posting:
     """Post a cut's checklist as an issue of the main consumer, keeping what people wrote into it."""
-    return sink.apply((checklist_action(project, document, project.pin().consumer),))
+    return sink.apply((checklist_action(project, document, project.pin().consumer, words_of(project)),))
 
 
 def tickets_beside_issues(

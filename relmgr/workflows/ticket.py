@@ -14,6 +14,7 @@ from relmgr.model.base import Convention
 from relmgr.model.project import PinConfig, Project
 from relmgr.model.ticket import ScannedFile, TicketFacts, Tickets
 from relmgr.model.trains import Calendar, Train, next_train_to_cut
+from relmgr.render.engine import words_of
 from relmgr.render.ticket import write_tickets
 from relmgr.sources.databases.files import find_databases
 from relmgr.sources.databases.scan import ScanRules
@@ -42,7 +43,7 @@ def regeneration_tickets(
 ) -> Tickets:
     """Return the tickets of a train (default: the next to be cut) as of `at`, with their words."""
     facts = read_ticket_facts(project, pin, calendar, train, at, given)
-    return write_tickets(evaluate_tickets(facts), facts.existing or ())
+    return write_tickets(evaluate_tickets(facts), facts.existing or (), words_of(project))
 
 
 def read_ticket_facts(
