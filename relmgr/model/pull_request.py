@@ -53,12 +53,20 @@ class PullRequestFile(Noun):
 
 
 class PullRequestComment(Noun):
-    """A comment in the thread."""
+    """A comment in the thread. `edited_by` wrote what stands there now; `hidden`: folded away, readers do not see it.
+
+    `association` is what the forge says its author is to the repository, such as member or contributor.
+    """
 
     author: str
     body: str
     created_at: AwareDatetime
     url: str | None = None
+    is_bot: bool = False
+    association: str | None = None
+    edited_at: AwareDatetime | None = None
+    edited_by: str | None = None
+    hidden: bool = False
 
 
 EditKind = Literal["base", "title", "body", "draft", "ready", "push"]

@@ -20,16 +20,19 @@ class Waiver(Noun):
     `subject` is `owner/repo#n`, `cut TRAIN` or `release TRAIN`; a bump that is planned and not opened is
     `owner/repo:BRANCH`, as its plan says, and once it is open it is its number.
 
-    `source` tells where it stands: the base branch, a permitted command, or the subject's own change, where it has no
-    effect yet.
+    `source` tells where it stands: the base branch, a command in a comment by somebody who may give it, or the
+    subject's own change, where it has no effect yet. It counts from `given_at` on, where that is told; `url` is the page
+    on which it was given.
     """
 
     policy: str
     subject: Subject
     until: date
-    by: Annotated[str, Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(\[bot\])?$")]
+    by: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?$")]
     reason: Annotated[str, Field(min_length=1, max_length=1000)]
     source: Literal["base", "command", "own-change"] = "base"
+    given_at: AwareDatetime | None = None
+    url: str | None = None
 
 
 class WaiverFile(Noun):

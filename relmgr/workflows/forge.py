@@ -19,6 +19,7 @@ from relmgr.sources.git.clone import Clone
 from relmgr.sources.github.client import GitHub
 from relmgr.sources.github.facts import Landed, read_landed, read_ticket_issues, ref_of, with_dependencies, with_pull
 from relmgr.sources.github.pulls import Pulls, read_open_pulls, read_pull, read_pulls
+from relmgr.workflows.comment_waivers import Permissions, with_comment_waivers, without_comments
 from relmgr.workflows.gate_order import with_order
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Forge:
     tickets: dict[str, tuple[Ticket, ...]] = field(default_factory=dict)
     gaps: dict[str, str] = field(default_factory=dict)
     landed: Landed = field(default_factory=dict)
+    permissions: Permissions = field(default_factory=dict)
 
 
 def ask_forge(project: Project, github: GitHub, subject: PullRequestRef | None = None) -> Forge:
@@ -107,8 +109,11 @@ def with_forge(project: Project, snapshot: Snapshot, forge: Forge) -> Snapshot:
         forge.pulls.gaps.get(str(ref)) or forge.pulls.gaps.get(repository.slug) or "the forge does not list it as open"
     )
     snapshot = with_pull(snapshot, pull, why)
-    if pull is None or snapshot.basis == "final-text" or snapshot.at < snapshot.taken_at:
+    if snapshot.basis == "final-text" or snapshot.at < snapshot.taken_at:
         return snapshot
+    if pull is None:
+        return without_comments(snapshot, why)
+    snapshot = with_comment_waivers(project, snapshot, pull, forge.github, forge.permissions)
     _same_head(snapshot, pull)
     if repository.path is not None:
         snapshot = with_order(project, snapshot, forge.declared[ref], Clone.open(repository.path))
@@ -133,9 +138,22 @@ def live_snapshot(
     if name is None or not number.isdecimal():
         return snapshot_of(project, subject, at, calendars, base)
     ref = PullRequestRef(repository=project.repositories[name].slug, number=int(number))
-    forge = ask_forge(project, github, ref)
+    return snapshot_on(project, ask_forge(project, github, ref), ref, at, calendars, base)
+
+
+def snapshot_on(
+    project: Project,
+    forge: Forge,
+    ref: PullRequestRef,
+    at: datetime | None,
+    calendars: Calendars,
+    base: str | None = None,
+) -> Snapshot:
+    """Return the facts about a pull request that the forge was asked about; its base is the forge's (T3)."""
+    from relmgr.workflows.gate import snapshot_of
+
     pull = forge.pulls.found.get(ref)
-    snapshot = snapshot_of(project, subject, at, calendars, base or (pull.base if pull else None))
+    snapshot = snapshot_of(project, str(ref), at, calendars, base or (pull.base if pull else None))
     return with_forge(project, snapshot, forge)
 
 

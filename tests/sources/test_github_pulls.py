@@ -41,7 +41,7 @@ def ref(number: int, slug: str = "acme/gadget") -> PullRequestRef:
     [
         OPEN_PULLS,
         pulls_query(3),
-        list_query(["labels", "reviews", "files", "contexts"]),
+        list_query(["labels", "reviews", "files", "contexts", "comments"]),
         list_query(["files"]),
         compare_query(2),
     ],

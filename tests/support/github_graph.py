@@ -109,6 +109,7 @@ def graph_pull(repo: Repo, entry: dict[str, Any]) -> dict[str, Any]:
     pushed = entry.get("force_pushed")
     edits = [*entry.get("edits", []), *([("HeadRefForcePushedEvent", pushed, None)] if pushed else [])]
     timeline = [{"__typename": kind, "createdAt": at, "actor": actor(by)} for kind, at, by in edits]
+    said = [graph_comment(repo, entry["number"], one) for one in repo.comments.get(entry["number"], [])]
     # GitHub answers null the first time, and works it out meanwhile.
     mergeable = entry.get("mergeable", ["MERGEABLE"])
     return {
@@ -135,5 +136,20 @@ def graph_pull(repo: Repo, entry: dict[str, Any]) -> dict[str, Any]:
         "reviews": connection(reviews),
         "files": connection(files),
         "commits": connection([{"commit": commit}]),
+        "comments": connection(said),
         "timelineItems": connection(timeline),
+    }
+
+
+def graph_comment(repo: Repo, number: int, entry: dict[str, Any]) -> dict[str, Any]:
+    edited = entry.get("edited_at")
+    return {
+        "author": actor(entry["author"]),
+        "authorAssociation": "NONE",
+        "body": entry["body"],
+        "createdAt": entry["at"],
+        "lastEditedAt": edited,
+        "editor": actor(entry.get("edited_by", entry["author"])) if edited else None,
+        "url": f"https://github.com/{repo.slug}/pull/{number}#issuecomment-{entry['id']}",
+        "isMinimized": entry.get("hidden", False),
     }

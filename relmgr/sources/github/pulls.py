@@ -27,6 +27,8 @@ SMALLEST_PAGE = 5
 BATCH = 25
 # How often GitHub is asked again whether a pull request can be merged: it works that out after the first question.
 MERGEABLE_ASKS = 4
+# A longer thread is not read to its end: what stands in it then counts for nothing.
+MOST_COMMENTS = 2000
 
 _REVIEW_STATES = {
     "APPROVED": "approved",
@@ -194,11 +196,17 @@ def _read_by_rest(github: GitHub, refs: Sequence[PullRequestRef], pulls: Pulls) 
 
 def _lists(node: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield (list, id of what holds it, the list) for each list of a pull request that has further pages."""
-    found = [(name, node["id"], node[name]) for name in ("labels", "reviews", "files")]
+    found = [(name, node["id"], node[name]) for name in ("labels", "reviews", "files", "comments")]
     for commit in (entry["commit"] for entry in node["commits"]["nodes"]):
         rollup = commit["statusCheckRollup"]
         found.append(("contexts", commit["id"], rollup["contexts"] if rollup else None))
-    yield from ((name, holder, some) for name, holder, some in found if some and some["pageInfo"]["hasNextPage"])
+    yield from ((name, holder, some) for name, holder, some in found if some and _goes_on(name, some))
+
+
+def _goes_on(name: str, page: dict[str, Any]) -> bool:
+    """Tell whether a list is to be read on: nobody fills a thread to keep relmgr busy."""
+    too_long = name == "comments" and len(page["nodes"]) >= MOST_COMMENTS
+    return bool(page["pageInfo"]["hasNextPage"]) and not too_long
 
 
 def _read_on(github: GitHub, nodes: list[dict[str, Any]]) -> None:
@@ -217,7 +225,7 @@ def _read_on(github: GitHub, nodes: list[dict[str, Any]]) -> None:
             more = (held["statusCheckRollup"] if name == "contexts" else held)[name]
             page["nodes"].extend(more["nodes"])
             page["pageInfo"] = more["pageInfo"]
-        open_lists = [item for item in open_lists if item[2]["pageInfo"]["hasNextPage"]]
+        open_lists = [item for item in open_lists if _goes_on(item[0], item[2])]
 
 
 def pull_of(node: dict[str, Any], slug: str) -> PullRequest:
@@ -246,7 +254,28 @@ def pull_of(node: dict[str, Any], slug: str) -> PullRequest:
         reviews=tuple(_review(one) for one in node["reviews"]["nodes"]) if node["reviews"] else (),
         checks=_checks(head) if head else None,
         files=tuple(_file(one) for one in node["files"]["nodes"]) if node["files"] else None,
+        comments=_comments(node["comments"]),
         edits=_edits(node),
+    )
+
+
+def _comments(page: dict[str, Any] | None) -> tuple[PullRequestComment, ...] | None:
+    """Return the thread, oldest first; None when not all of it was read."""
+    if not page or page["pageInfo"]["hasNextPage"]:
+        return None
+    return tuple(
+        PullRequestComment(
+            author=login_of(one["author"]),
+            body=one["body"],
+            created_at=_time(one["createdAt"]),
+            url=one["url"],
+            is_bot=bool(one["author"]) and one["author"]["__typename"] == "Bot",
+            association=one["authorAssociation"].lower(),
+            edited_at=_time_or_none(one["lastEditedAt"]),
+            edited_by=login_of(one["editor"]) if one["lastEditedAt"] else None,
+            hidden=one["isMinimized"],
+        )
+        for one in page["nodes"]
     )
 
 

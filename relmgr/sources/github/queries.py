@@ -14,6 +14,7 @@ fragment pull on PullRequest {
   labels(first: 100) { ...page_l nodes { name } }
   reviews(first: 100) { ...page_r nodes { author { __typename login } state submittedAt commit { oid } } }
   files(first: 100) { ...page_f nodes { path changeType } }
+  comments(first: 100) { ...page_c nodes { ...said } }
   commits(last: 1) { nodes { commit { ...head } } }
   timelineItems(last: 50, itemTypes: [
     HEAD_REF_FORCE_PUSHED_EVENT, BASE_REF_CHANGED_EVENT, RENAMED_TITLE_EVENT, CONVERT_TO_DRAFT_EVENT,
@@ -32,9 +33,16 @@ fragment pull on PullRequest {
 fragment page_l on LabelConnection { pageInfo { hasNextPage endCursor } }
 fragment page_r on PullRequestReviewConnection { pageInfo { hasNextPage endCursor } }
 fragment page_f on PullRequestChangedFileConnection { pageInfo { hasNextPage endCursor } }
+fragment page_c on IssueCommentConnection { pageInfo { hasNextPage endCursor } }
 fragment head on Commit {
   id oid committedDate
   statusCheckRollup { contexts(first: 100) { pageInfo { hasNextPage endCursor } nodes { ...check } } }
+}
+"""
+# Enough of a comment to know whose words stand there now.
+SAID = """
+fragment said on IssueComment {
+  author { __typename login } authorAssociation body createdAt lastEditedAt editor { __typename login } url isMinimized
 }
 """
 CHECK = """
@@ -57,6 +65,7 @@ query($owner: String!, $name: String!, $size: Int!, $cursor: String) {
 }
 """
     + PULL
+    + SAID
     + CHECK
 )
 
@@ -69,7 +78,7 @@ def pulls_query(count: int) -> str:
         f"  r{i}: repository(owner: $o{i}, name: $n{i}) {{ nameWithOwner pullRequest(number: $p{i}) {{ ...pull }} }}"
         for i in numbers
     )
-    return f"query({variables}) {{\n{fields}\n}}\n{PULL}{CHECK}"
+    return f"query({variables}) {{\n{fields}\n}}\n{PULL}{SAID}{CHECK}"
 
 
 def compare_query(count: int) -> str:
@@ -96,6 +105,8 @@ REST_OF = {
     "nodes { author { __typename login } state submittedAt commit { oid } } } }",
     "files": "... on PullRequest { files(first: 100, after: $c%d) { pageInfo { hasNextPage endCursor } "
     "nodes { path changeType } } }",
+    "comments": "... on PullRequest { comments(first: 100, after: $c%d) { pageInfo { hasNextPage endCursor } "
+    "nodes { ...said } } }",
     "contexts": "... on Commit { statusCheckRollup { contexts(first: 100, after: $c%d) "
     "{ pageInfo { hasNextPage endCursor } nodes { ...check } } } }",
 }
@@ -105,4 +116,5 @@ def list_query(lists: list[str]) -> str:
     """Return the query for one further page of each of `lists`: variables `i0, c0 ...`, answers `r0 ...`."""
     variables = ", ".join(f"$i{n}: ID!, $c{n}: String" for n in range(len(lists)))
     fields = "\n".join(f"  r{n}: node(id: $i{n}) {{ {REST_OF[name] % n} }}" for n, name in enumerate(lists))
-    return f"query({variables}) {{\n{fields}\n}}\n{CHECK if 'contexts' in lists else ''}"
+    fragments = (SAID if "comments" in lists else "") + (CHECK if "contexts" in lists else "")
+    return f"query({variables}) {{\n{fields}\n}}\n{fragments}"
