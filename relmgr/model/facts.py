@@ -200,10 +200,10 @@ class ChangelogFact(Noun):
 
 
 class PolicyEdit(Noun):
-    """A policy, train, waiver or project file in the subject's own change; `problem` is why it would be refused."""
+    """A policy, template, train, waiver or project file in the subject's own change; `problem`: why it is refused."""
 
     path: str
-    kind: Literal["policy", "trains", "waivers", "project"]
+    kind: Literal["policy", "template", "trains", "waivers", "project"]
     problem: str | None
 
 

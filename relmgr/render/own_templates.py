@@ -55,17 +55,21 @@ def read_own_templates(folder: Path) -> _Texts:
     """Return (name, text) of each own template, by name. Refused: unknown names, links out of it, what is too large."""
     if not folder.is_dir():
         raise UserError("no such folder of templates", where=str(folder), next_step="correct `templates`")
-    known = shipped_names()
     found: list[tuple[str, str]] = []
     for file in _files(folder):
         name = file.relative_to(folder).as_posix()
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            step = "name it as the shipped template whose place it takes, or take it away"
-            raise UserError(f"no shipped template is called {name!r}{hint}", where=str(file), next_step=step)
+        _refuse_unknown(name, file)
         found.append((name, _read(file, folder)))
     return tuple(sorted(found))
+
+
+def _refuse_unknown(name: str, file: Path) -> None:
+    known = shipped_names()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        step = "name it as the shipped template whose place it takes, or take it away"
+        raise UserError(f"no shipped template is called {name!r}{hint}", where=str(file), next_step=step)
 
 
 @lru_cache(maxsize=1)
@@ -180,6 +184,21 @@ def check_templates(folder: Path, texts: dict[str, str], env: SandboxedEnvironme
     except (TooLong, MemoryError) as error:
         step = "write out what it works out of constants"
         raise UserError(f"cannot be compiled: {error}", where=str(folder), next_step=step) from None
+
+
+def check_changed_template(folder: Path, path: str, text: str) -> None:
+    """Raise `UserError` for the text that a change gives to the file at `path`, beside the other templates in `folder`.
+
+    Nothing of it is kept or used: a change is judged by the templates of its base branch.
+    """
+    parts = path.split("/")
+    # The folder's place in the repository is not known here, its name is; the last one that fits holds the templates.
+    start = len(parts) - 1 - parts[-2::-1].index(folder.name)
+    name, shown = "/".join(parts[start:]), Path(*parts[:start])
+    _refuse_unknown(name, Path(path))
+    if len(text.encode()) > MAX_TEMPLATE:
+        raise UserError(f"more than {MAX_TEMPLATE} bytes", where=path, next_step="make it shorter")
+    check_templates(shown, {**dict(read_own_templates(folder)), name: text})
 
 
 class _Sandbox(SandboxedEnvironment):

@@ -21,6 +21,8 @@ from relmgr.render.notes import TEMPLATES
 
 # The shipped template of a name, also where the project has its own: `{% extends "shipped/gate/check.md.j2" %}`.
 SHIPPED_PREFIX = "shipped/"
+# Of a longer list of allowed names only those that come near are told.
+MOST_SHOWN = 60
 
 _Reference = nodes.Extends | nodes.Include | nodes.Import | nodes.FromImport
 _REFERENCES = (nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)
@@ -250,7 +252,8 @@ class TemplateCheck:
         known = sorted(allowed)
         close = difflib.get_close_matches(wrong, known, n=1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
-        step = step or (f"allowed: {', '.join(known)}" if known else "correct that line")
+        near = difflib.get_close_matches(wrong, known, n=8, cutoff=0.4) if len(known) > MOST_SHOWN else known
+        step = step or (f"allowed: {', '.join(near)}" if near else "correct that line")
         raise UserError(f"{what}{hint}", where=f"{self._where(name)}:{line}", next_step=step)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 
 from relmgr.errors import RelmgrError, SourceError, UserError
 from relmgr.gate.decide import report
@@ -18,6 +19,7 @@ from relmgr.model.pull_request import PullRequestRef
 from relmgr.model.snapshot import Snapshot
 from relmgr.model.trains import Calendar
 from relmgr.model.verdict import GateReport, WhatIf
+from relmgr.render.own_templates import check_changed_template
 from relmgr.sources.changes.change import Change, find_change
 from relmgr.sources.git.clone import Clone
 from relmgr.sources.recorded import read_recorded
@@ -62,7 +64,7 @@ def snapshot_of_change(
         taken_at=now,
         calendar=calendars.calendar,
         calendar_gap=calendars.gap,
-        read_policy=_policy_problem,
+        read_policy=partial(_rule_problem, project),
     )
     return with_databases(project, snapshot, clone)
 
@@ -122,9 +124,12 @@ def _clone(project: Project, name: str) -> Clone:
     return Clone.open(repository.path)
 
 
-def _policy_problem(text: str, path: str) -> str | None:
+def _rule_problem(project: Project, text: str, path: str) -> str | None:
     try:
-        check_policy_text(text, path)
+        if project.templates is not None and path.endswith(".j2"):
+            check_changed_template(project.templates, path, text)
+        else:
+            check_policy_text(text, path)
     except RelmgrError as error:
         return str(error)
     return None

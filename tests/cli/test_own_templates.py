@@ -9,6 +9,8 @@ import pytest
 
 from relmgr.cli import root
 from relmgr.errors import run_to_exit_code
+from relmgr.settings import load_project
+from relmgr.workflows.gate import Calendars, snapshot_of
 from tests.support.invented import Invented, invent
 
 
@@ -91,3 +93,26 @@ def test_a_page_is_worded_by_them(pair: Invented, tmp_path: Path) -> None:
     )
     assert relmgr("audit", *at(pair), "--html", tmp_path / "page.html", "--quiet") == 0
     assert "<title>Our audit</title>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "problem"),
+    [
+        ("own/gate/check.md.j2", "{{ d.subject }}", None),
+        ("own/gate/check.md.j2", "\n{{ subject }}", "own/gate/check.md.j2:2: it is given no 'subject'"),
+        ("deep/own/gate/check.md.j2", "{% if %}", "deep/own/gate/check.md.j2:1: not a Jinja template: "),
+        ("own/gate/chek.md.j2", "x", "own/gate/chek.md.j2: no shipped template is called 'gate/chek.md.j2' (did you"),
+        ("own/gate/check.md.j2", "x" * 65_537, "own/gate/check.md.j2: more than 65536 bytes"),
+    ],
+)
+def test_those_in_a_change_are_checked_shown_and_not_used(
+    pair: Invented, path: str, text: str, problem: str | None
+) -> None:
+    """B8: as with policies."""
+    pair.gadget.commit("Words (#7)", {path: text})
+    project = load_project(str(pair.file), {"gadget": str(pair.gadget.path)})
+    snapshot = snapshot_of(project, "acme/gadget#7", None, Calendars(None, "none"))
+    (edit,) = snapshot.policy_edits or ()
+    assert (edit.path, edit.kind) == (path, "template")
+    assert (edit.problem or "").startswith(problem or "")
+    assert (edit.problem is None) == (problem is None)

@@ -14,8 +14,8 @@ from relmgr.settings import MAX_CONFIG_BYTES, parse_toml, parse_yaml, validate
 from relmgr.sources.changes.change import Change
 from relmgr.sources.git.clone import Clone
 
-# Returns why a policy file's text would be refused, or None.
-EditKind = Literal["policy", "trains", "waivers", "project"]
+# Returns why the text of a policy's or a template's file (its path second) would be refused, or None.
+EditKind = Literal["policy", "template", "trains", "waivers", "project"]
 PolicyReader = Callable[[str, str], str | None]
 
 
@@ -68,6 +68,8 @@ def _kind(project: Project, path: str) -> EditKind | None:
         return "trains"
     if name == "relmgr.toml":
         return "project"
+    if project.templates is not None and name.endswith(".j2") and project.templates.name in path.split("/")[:-1]:
+        return "template"
     folders = {"rules", *(folder.name for folder in project.policies.folders)}
     return "policy" if name.endswith(".yaml") and path.split("/")[-2:-1] and path.split("/")[-2] in folders else None
 
@@ -76,7 +78,7 @@ def _edit(clone: Clone, change: Change, path: str, kind: EditKind, read_policy: 
     problem: str | None = None
     try:
         text = _text(clone, change.head, path)
-        if text is not None and kind == "policy":
+        if text is not None and kind in ("policy", "template"):
             problem = read_policy(text, path)
         elif text is not None and kind == "waivers":
             _parse_waivers(text, path)
