@@ -76,14 +76,16 @@ class PinAt(Noun):
 class PinAncestry(Noun):
     """Where a pin's new commit stands in the provider's history.
 
-    `forward`: the old pin is its ancestor. `branches` and `tags` hold it (None: not told); `tag_object` when the pin
-    names a tag object instead of a commit, with the commit to write instead.
+    `forward`: the old pin is its ancestor. `branches` and `tags` hold it (None: not told), `pulls` are numbers of pull
+    requests whose fetched head holds it; `tag_object` when the pin names a tag object instead of a commit, with the
+    commit to write instead.
     """
 
     pin: str
     forward: bool | None
     branches: tuple[str, ...] | None
     tags: tuple[str, ...] = ()
+    pulls: tuple[int, ...] = ()
     tag_object: str | None = None
     commit: str | None = None
     note: str = ""
@@ -100,10 +102,14 @@ class PinDigest(Noun):
 
 
 class RevertedPin(Noun):
-    """A ref that was pinned and reverted. `released` is who allowed it again; `moved_past`: the new pin is newer."""
+    """A ref that was pinned and reverted; `commit` is what it means, None where that is not told.
+
+    `released` is who allowed it again; `moved_past`: the new pin is newer.
+    """
 
     pin: str
     ref: str
+    commit: str | None = None
     reverted_by: str
     pr: int | None
     reverted_at: datetime

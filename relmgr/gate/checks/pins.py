@@ -196,8 +196,10 @@ class RevertedEvidence(Noun):
 @check("reverted-pin-not-reproposed")
 def reverted_pin_not_reproposed(snapshot: Snapshot, params: NoParams) -> Result[RevertedEvidence]:
     """A reverted ref stays away until somebody releases it; a newer ref is another ref (P11)."""
-    proposed = {(m.pin, m.new.ref) for m in snapshot.pin_moves or () if m.moves and m.new and "revert" not in m.kinds}
-    named = [one for one in snapshot.reverted_pins or () if (one.pin, one.ref) in proposed]
+    moves = [m for m in snapshot.pin_moves or () if m.moves and m.new and "revert" not in m.kinds]
+    known = {ancestry.pin: ancestry.commit for ancestry in snapshot.pin_ancestry or ()}
+    proposed = {(m.pin, name) for m in moves for name in (m.new.ref if m.new else None, known.get(m.pin)) if name}
+    named = [one for one in snapshot.reverted_pins or () if {(one.pin, one.ref), (one.pin, one.commit)} & proposed]
     again = tuple(one for one in named if not one.released and not one.moved_past)
     allowed = tuple(one for one in named if one not in again)
     return Result(Outcome.FAILED if again else Outcome.PASSED, RevertedEvidence(again=again, allowed=allowed))

@@ -53,7 +53,7 @@ def pinned_companions(project: Project, moves: Iterable[PinMove], at: datetime) 
         try:
             clone = Clone.open(repository.path)
             commit = clone.resolve(move.new.ref)
-            if commit and not _holders(clone, commit):
+            if commit and not ProviderRefs(repository).reachability(commit).branches:
                 found += _companion(clone, name, repository, commit, at)
         except RelmgrError:
             # That the pin's commit cannot be placed is told by pin-reachable-from-branch.
@@ -115,13 +115,6 @@ def _needed_branch(clone: Clone, name: str, repository: Repository, train: Train
 
 def _same_tree(clone: Clone, repository: Repository, commit: str) -> str | None:
     return ProviderRefs(repository).same_tree_on_branch(commit, repository.default_branch)
-
-
-def _holders(clone: Clone, commit: str) -> list[str]:
-    listed = clone.run(
-        "for-each-ref", f"--contains={commit}", "--format=%(refname)", "refs/heads", "refs/remotes", check=False
-    )
-    return [name for name in listed.splitlines() if "/pull/" not in name and "/pr/" not in name]
 
 
 def _are_ends_of_a_pin(project: Project, one: str, other: str) -> bool:

@@ -10,7 +10,9 @@ from relmgr.sources.changes.change import Change
 from relmgr.sources.git.clone import Clone
 from relmgr.sources.pins.classify import abi_change, classify
 from relmgr.sources.pins.history import one_branch, pin_history, pin_states
+from relmgr.sources.pins.reverted import RevertedBump, reverted_bumps
 from relmgr.sources.provider.abi import AbiReader
+from relmgr.sources.provider.placing import place_pin
 from relmgr.sources.provider.refs import ProviderRefs
 
 
@@ -70,14 +72,18 @@ class ChangedPins:
     def ancestry(self, moves: tuple[PinMove, ...]) -> tuple[PinAncestry, ...] | None:
         """Return where each move leads in the provider's history; None, with a gap, when no provider can be asked."""
         found = []
-        for move in (move for move in moves if move.moves and move.new):
+        for move in moves:
+            if not move.moves or move.new is None:
+                continue
             provider = self._project.pin(move.pin).provider
             repository = self._project.repositories[provider]
             if repository.path is None:
                 self.gaps["pin_ancestry"] = f"no clone of {repository.slug} was given (--repo {provider}=PATH)"
                 return None
             try:
-                found.append(_ancestry(move, ProviderRefs(repository)))
+                found.append(
+                    place_pin(move.pin, move.old.ref if move.old else None, move.new.ref, ProviderRefs(repository))
+                )
             except RelmgrError as error:
                 self.gaps["pin_ancestry"] = str(error).replace("\n", " ")
                 return None
@@ -96,13 +102,13 @@ class ChangedPins:
         found: list[RevertedPin] = []
         try:
             for pin in self.configs:
-                changes = {change.commit: change for change in self._history(pin)}
-                reverts = [c for c in changes.values() if c.reverts in changes and c.commit != self._change.head]
-                found += [_reverted(pin.name, changes[c.reverts], c) for c in reverts if c.reverts]
+                provider = ProviderRefs(self._project.repositories[pin.provider]).clone
+                bumps = reverted_bumps(self._history(pin), provider)
+                found += [_reverted(pin.name, one) for one in bumps if one.revert.commit != self._change.head]
         except RelmgrError as error:
             self.gaps["reverted_pins"] = str(error).replace("\n", " ")
             return None
-        return tuple(one for one in found if one.ref)
+        return tuple(found)
 
     def _history(self, pin: PinConfig) -> tuple[PinChange, ...]:
         start = self._change.head if self._change.merged_at else self._change.parent
@@ -122,30 +128,12 @@ def _side(site: SitePin | None) -> PinSide | None:
     return PinSide(**site.model_dump(exclude={"line"}), resolved=resolved)
 
 
-def _ancestry(move: PinMove, refs: ProviderRefs) -> PinAncestry:
-    assert move.new is not None
-    assert refs.clone is not None
-    named = refs.clone.name_ref(move.new.ref)
-    old = refs.clone.resolve(move.old.ref) if move.old else None
-    if named.commit is None:
-        note = f"{move.new.ref} is not in {refs.where}"
-        return PinAncestry(pin=move.pin, forward=None, branches=None, tag_object=named.tag_object, note=note)
-    reach = refs.reachability(named.commit)
-    return PinAncestry(
-        pin=move.pin,
-        forward=refs.clone.is_ancestor(old, named.commit) if old else None,
-        branches=tuple(name.split("/", 2)[2] for name in reach.branches[:5]) if reach.complete else None,
-        tags=tuple(name.removeprefix("refs/tags/") for name in reach.tags[:5]),
-        tag_object=named.tag_object,
-        commit=named.commit,
-    )
-
-
-def _reverted(pin: str, change: PinChange, revert: PinChange) -> RevertedPin:
+def _reverted(pin: str, one: RevertedBump) -> RevertedPin:
     return RevertedPin(
         pin=pin,
-        ref=change.new.ref if change.new else "",
-        reverted_by=revert.commit,
-        pr=revert.pr,
-        reverted_at=revert.committed_at,
+        ref=one.bump.new.ref if one.bump.new else "",
+        commit=one.commit,
+        reverted_by=one.revert.commit,
+        pr=one.revert.pr,
+        reverted_at=one.revert.committed_at,
     )

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from relmgr.errors import SourceError
 from relmgr.model.base import Level, Outcome
+from relmgr.model.facts import PinAncestry
 from relmgr.model.pins import PinChange, PinFinding, PinState, SitePin
 from relmgr.model.project import PinConfig, Repository
 from relmgr.sources.git.clone import NamedRef
 from relmgr.sources.pins.archive import differing_paths, read_archive
+from relmgr.sources.provider.placing import place_pin
 from relmgr.sources.provider.refs import ProviderRefs
 
 
@@ -26,6 +28,7 @@ class PinFacts:
     changes: tuple[PinChange, ...]
     refs: ProviderRefs
     named: NamedRef | None
+    placed: PinAncestry | None
     gap: str | None
     now: datetime
     archive: Path | None = None
@@ -38,7 +41,7 @@ class PinFacts:
     @property
     def last_move(self) -> PinChange | None:
         """The last change that moved the ref."""
-        return next((c for c in reversed(self.changes) if "ref" in c.kinds or "first" in c.kinds), None)
+        return _last_move(self.changes)
 
 
 def gather(
@@ -51,14 +54,21 @@ def gather(
     archive: Path | None = None,
 ) -> PinFacts:
     """Resolve the pin at the provider, once, for all checks; a source that fails becomes `gap`."""
-    named, gap = None, None
+    named, placed, gap = None, None, None
+    move = _last_move(changes)
     try:
         named = refs.name_ref(pin.ref)
+        if named is not None:
+            placed = place_pin(config.name, move.old.ref if move and move.old else None, pin.ref, refs, named)
     except SourceError as error:
         gap = str(error)
     if named is None and gap is None:
         gap = f"{refs.where}: the provider's refs were not read"
-    return PinFacts(config, state, pin, changes, refs, named, gap, now, archive)
+    return PinFacts(config, state, pin, changes, refs, named, placed, gap, now, archive)
+
+
+def _last_move(changes: tuple[PinChange, ...]) -> PinChange | None:
+    return next((c for c in reversed(changes) if "ref" in c.kinds or "first" in c.kinds), None)
 
 
 def run_checks(facts: PinFacts) -> tuple[PinFinding, ...]:
@@ -146,17 +156,16 @@ def check_ref_does_not_move(facts: PinFacts) -> PinFinding:
 
 def check_moves_forward(facts: PinFacts) -> PinFinding:
     """The last move went forward: the new commit descends from the old one, both in the repository named now (P9)."""
-    check, move, clone = "pin-moves-forward", facts.last_move, facts.refs.clone
+    check, move, clone, placed = "pin-moves-forward", facts.last_move, facts.refs.clone, facts.placed
     if move is None or move.old is None or move.new is None:
         return _finding(check, Outcome.SKIPPED, {"reason": "the pin never moved"})
     evidence: dict[str, object] = {"old": move.old.ref, "new": move.new.ref, "commit": move.commit}
     if clone is None:
         return _unread(check, facts) if facts.gap else _needs_clone(check, facts)
-    old, new = clone.resolve(move.old.ref), clone.resolve(move.new.ref)
-    if old is None or new is None:
-        lost = move.old.ref if old is None else move.new.ref
+    if placed is None or placed.forward is None:
+        lost = move.new.ref if placed is None or placed.commit is None else move.old.ref
         return _finding(check, Outcome.UNKNOWN, evidence | {"not_read": lost}, f"fetch {lost} into {facts.refs.where}")
-    if clone.is_ancestor(old, new):
+    if placed.forward:
         return _finding(check, Outcome.PASSED, evidence)
     if move.reverts:
         return _finding(check, Outcome.PASSED, evidence | {"reverts": move.reverts})
@@ -167,45 +176,45 @@ def check_moves_forward(facts: PinFacts) -> PinFinding:
 def check_reachable_from_branch(facts: PinFacts) -> PinFinding:
     """The commit is on a branch of the named repository (P14), not only a fork's, a tag's or a pull request's."""
     check = "pin-reachable-from-branch"
-    if facts.named is None:
+    placed = facts.placed
+    if placed is None:
         return _unread(check, facts)
-    if facts.named.commit is None:
+    if placed.commit is None:
         evidence: dict[str, object] = {"ref": facts.pin.ref, "read_from": facts.refs.where}
         remedy = "not in the named repository as fetched here: a fork's commit? Fetch, or pin a commit of its branches"
         return _finding(check, Outcome.UNKNOWN if facts.refs.clone is None else Outcome.FAILED, evidence, remedy)
-    reach = facts.refs.reachability(facts.named.commit)
-    evidence = {"commit": facts.named.commit, "branches": list(reach.branches[:5]), "tags": list(reach.tags[:5])}
-    if reach.branches:
+    evidence = {"commit": placed.commit, "branches": list(placed.branches or ()), "tags": list(placed.tags)}
+    if placed.branches:
         return _finding(check, Outcome.PASSED, evidence)
-    if not reach.complete:
+    if placed.branches is None:
         return _finding(check, Outcome.UNKNOWN, evidence, f"a remote shows only tips: {_clone_hint(facts)}")
-    if reach.tags:
+    if placed.tags:
         return _finding(
             check, Outcome.FAILED, evidence, "only a tag holds this commit: merge it into a branch, or pin one"
         )
-    evidence["pulls"] = list(reach.pulls[:5])
+    evidence["pulls"] = list(placed.pulls)
     return _finding(check, Outcome.FAILED, evidence, "no branch holds this commit (a fork's, or a pull request's head)")
 
 
 def check_not_a_squashed_head(facts: PinFacts) -> PinFinding:
     """The pin is not the head of a pull request whose squash is on the branch (P12)."""
     check = "pin-not-a-companion-head"
-    if facts.named is None or facts.named.commit is None:
-        return _unread(check, facts) if facts.named is None else _needs_clone(check, facts)
-    if facts.refs.clone is None:
+    placed = facts.placed
+    if placed is None:
+        return _unread(check, facts)
+    if placed.commit is None or facts.refs.clone is None:
         return _needs_clone(check, facts)
-    reach = facts.refs.reachability(facts.named.commit)
-    evidence: dict[str, object] = {"commit": facts.named.commit}
-    if reach.branches:
+    evidence: dict[str, object] = {"commit": placed.commit}
+    if placed.branches:
         return _finding(check, Outcome.PASSED, evidence)
-    squash = facts.refs.same_tree_on_branch(facts.named.commit, facts.provider.default_branch)
+    squash = facts.refs.same_tree_on_branch(placed.commit, facts.provider.default_branch)
     if squash:
         remedy = f"pin {squash}: the same tree, on {facts.provider.default_branch}"
         return _finding(check, Outcome.FAILED, evidence | {"squash": squash}, remedy)
-    if reach.tags:
-        return _finding(check, Outcome.PASSED, evidence | {"tags": list(reach.tags[:5])})
+    if placed.tags:
+        return _finding(check, Outcome.PASSED, evidence | {"tags": list(placed.tags)})
     remedy = "wait until the companion pull request is merged, then pin its commit on the branch"
-    return _finding(check, Outcome.FAILED, evidence | {"pulls": list(reach.pulls[:5])}, remedy)
+    return _finding(check, Outcome.FAILED, evidence | {"pulls": list(placed.pulls)}, remedy)
 
 
 def check_digest(facts: PinFacts) -> PinFinding:

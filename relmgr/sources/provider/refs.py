@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -12,15 +13,19 @@ from relmgr.sources.git.clone import HEX40, Clone, NamedRef
 
 LS_REMOTE_SECONDS = 60
 MAX_REMOTE_REFS = 200_000
+_PULL = re.compile(r"^refs/(?:remotes/[^/]+/)?(?:pull|pr)/(\d{1,9})(?:/head|/merge)?$", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Reachability:
-    """From which refs of the repository a commit can be reached; `complete` False: only tips were seen."""
+    """From which refs of the repository a commit can be reached; `complete` False: only tips were seen.
+
+    `pulls` are numbers: of GitHub's own refs, and of those that people fetch as remote branches.
+    """
 
     branches: tuple[str, ...]
     tags: tuple[str, ...]
-    pulls: tuple[str, ...]
+    pulls: tuple[int, ...]
     complete: bool
 
 
@@ -91,10 +96,11 @@ class ProviderRefs:
         else:
             names = [name.removesuffix("^{}") for name, oid in self._remote.items() if oid == commit]
             complete = False
+        heads = [name for name in names if name.startswith(("refs/heads/", "refs/remotes/"))]
         return Reachability(
-            branches=tuple(n for n in names if n.startswith(("refs/heads/", "refs/remotes/"))),
-            tags=tuple(dict.fromkeys(n for n in names if n.startswith("refs/tags/"))),
-            pulls=tuple(n for n in names if n.startswith("refs/pull/")),
+            branches=tuple(name for name in heads if not _PULL.match(name)),
+            tags=tuple(dict.fromkeys(name for name in names if name.startswith("refs/tags/"))),
+            pulls=tuple(dict.fromkeys(int(found[1]) for name in names if (found := _PULL.match(name)))),
             complete=complete,
         )
 
