@@ -87,11 +87,6 @@ def needs_role(project: Project, command: CommandName) -> bool:
     return project.commands.who(command) in _LADDER
 
 
-def needs_role(project: Project, command: CommandName) -> bool:
-    """Tell whether it is a permission on the repository, not a list of names, that decides who may run a command."""
-    return project.commands.who(command) in _LADDER
-
-
 def _why_not(command: SlashCommand, by: Commenter, project: Project, at: datetime) -> str | None:
     who = project.commands.who(command.name)
     if command.until is not None and command.until < local_date(at, project.timezone):

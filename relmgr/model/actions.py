@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from relmgr.model.answer import Answer
 from relmgr.model.base import Noun
 from relmgr.model.project import Slug
 from relmgr.model.pull_request import PullRequestRef
@@ -129,7 +130,7 @@ class UpsertPull(Noun):
 
 
 Action = Annotated[
-    UpsertComment | UpsertCheck | SetLabels | UpsertIssue | UpsertPull,
+    UpsertComment | UpsertCheck | SetLabels | UpsertIssue | UpsertPull | Answer,
     Field(discriminator="kind"),
 ]
 

@@ -21,8 +21,8 @@ class Waiver(Noun):
     `owner/repo:BRANCH`, as its plan says, and once it is open it is its number.
 
     `source` tells where it stands: the base branch, a command in a comment by somebody who may give it, or the
-    subject's own change, where it has no effect yet. It counts from `given_at` on, where that is told; `url` is the page
-    on which it was given.
+    subject's own change, where it has no effect yet. It counts from `given_at` on, where that is told; `url` is its
+    page.
     """
 
     policy: str

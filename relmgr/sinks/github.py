@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 
 from relmgr.errors import RelmgrError
 from relmgr.model.actions import Action, Done, Posting, SetLabels, UpsertCheck, UpsertComment, UpsertIssue, UpsertPull
+from relmgr.model.answer import Answer
+from relmgr.sinks.github_answer import post_answer
 from relmgr.sinks.github_checks import upsert_check
 from relmgr.sinks.github_comments import upsert_comment
 from relmgr.sinks.github_threads import close_pull, set_labels, upsert_issue, upsert_pull
@@ -49,6 +51,8 @@ class GitHubSink:
             return set_labels(self._github, action)
         if isinstance(action, UpsertIssue):
             return upsert_issue(self._github, action)
+        if isinstance(action, Answer):
+            return post_answer(self._github, action)
         return self._pull(action)
 
     def _pull(self, action: UpsertPull) -> Done:

@@ -15,7 +15,7 @@ def upsert_comment(github: GitHub, action: UpsertComment) -> Done:
     slug = github.canonical(action.thread.repository)
     thread = f"/repos/{slug}/issues/{action.thread.number}/comments"
     mark = marker_of(f"comment={action.key}")
-    mine = _mine(github, thread, mark)
+    mine = own_comments(github, slug, action.thread.number, mark)
     if action.body is None:
         _delete(github, slug, mine)
         return _done(action, "closed" if mine else "unchanged", None)
@@ -25,11 +25,11 @@ def upsert_comment(github: GitHub, action: UpsertComment) -> Done:
     if not mine:
         made = create_once(
             github,
-            lambda: next(iter(_mine(github, thread, mark)), None),
+            lambda: next(iter(own_comments(github, slug, action.thread.number, mark)), None),
             lambda: dict(github.send("POST", thread, {"body": body})),
         )
         # Another run may have written in the meantime: both look, both keep the older one.
-        mine = _mine(github, thread, mark) or [made]
+        mine = own_comments(github, slug, action.thread.number, mark) or [made]
         outcome = "created"
     else:
         outcome = "unchanged" if same_text(mine[0]["body"], body) else "updated"
@@ -40,9 +40,9 @@ def upsert_comment(github: GitHub, action: UpsertComment) -> Done:
     return _done(action, outcome, kept)
 
 
-def _mine(github: GitHub, thread: str, mark: str) -> list[Entry]:
-    """Return our comments with the marker on their first line, the oldest first."""
-    login = github.login()
+def own_comments(github: GitHub, slug: str, number: int, mark: str) -> list[Entry]:
+    """Return our comments in a thread with the marker on their first line, the oldest first."""
+    login, thread = github.login(), f"/repos/{slug}/issues/{number}/comments"
     entries = (entry for entry in github.get_all(thread) if entry["user"] and entry["user"]["login"] == login)
     found = [entry for entry in entries if (entry["body"] or "").lstrip().startswith(mark)]
     return sorted(found, key=lambda entry: int(entry["id"]))
