@@ -23,6 +23,7 @@ Landed = dict[tuple[str, str, str], bool | None]
 _ON_BRANCH = {"behind": True, "identical": True, "ahead": False, "diverged": False}
 _PERMISSIONS = ("none", "read", "triage", "write", "maintain", "admin")
 _PAST = "the forge tells what is so now, not what was so then"
+_UNTOLD = "the forge was asked and does not tell it"
 _FACTS = ("labels", "reviews", "checks", "pushed_at")
 
 
@@ -38,6 +39,7 @@ def with_pull(snapshot: Snapshot, pull: PullRequest | None, why: str = "", own: 
         return snapshot.model_copy(update={"gaps": snapshot.gaps | _still_open(snapshot, why)})
     facts = facts_of(pull, snapshot.taken_at, own)
     gaps = {fact: reason for fact, reason in snapshot.gaps.items() if facts.get(fact) is None}
+    gaps |= {fact: _UNTOLD for fact in _FACTS if facts[fact] is None}
     source = f"GitHub, {pull.ref} as of {snapshot.taken_at.isoformat(timespec='seconds')}"
     facts |= {"gaps": gaps, "title": pull.title, "base": pull.base, "sources": (*snapshot.sources, source)}
     return snapshot.model_copy(update={name: value for name, value in facts.items() if value is not None})
