@@ -13,7 +13,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from relmgr.render.foreign import cell, code, md, plain, prose, url
+from relmgr.render.foreign import cell, code, md, plain, prose
 from relmgr.resources import shipped
 
 if TYPE_CHECKING:
@@ -94,7 +94,6 @@ def with_filters(env: Env) -> Env:
         md=md,
         code=code,
         prose=prose,
-        url=url,
         plain=plain,
         moment=moment,
         counted=counted,
