@@ -57,7 +57,8 @@ def ticket(
     """One regeneration ticket per arch whose kernel databases an ABI crossing made stale, or may have.
 
     DATABASE is a database to scan now. The tickets are printed; --post files them as issues, or updates, closes and
-    reopens those that are there. Exit code 3 when a fact that decides could not be read.
+    reopens those that are there; an issue that --existing names gets one comment instead. Exit code 3 when a fact that
+    decides could not be read.
     """
     from relmgr.workflows.locate import named_pin
     from relmgr.workflows.ticket import TicketInputs, regeneration_tickets
@@ -67,8 +68,8 @@ def ticket(
     given = TicketInputs(scans, databases, existing, fill, ref)
     pin, trains = named_pin(loaded, pin_name), calendar_of(calendar or loaded.trains)
     if post and not dry_run:
-        if at or existing:
-            raise UserError("--post asks the forge what is there now", next_step="drop --at and --existing")
+        if at:
+            raise UserError("--post asks the forge what is there now", next_step="drop --at")
         document = _beside_issues(loaded, pin, trains, train, given)
     else:
         document = regeneration_tickets(loaded, pin, trains, train, instant(at, loaded), given)
@@ -89,9 +90,10 @@ def _beside_issues(
 
 
 def _post(project: Project, document: Tickets, code: int, dry_run: bool, output: Output) -> int:
+    from relmgr.render.engine import words_of
     from relmgr.workflows.post import post_tickets, sink_of
 
-    posting = post_tickets(sink_of(project, dry_run=dry_run), document)
+    posting = post_tickets(sink_of(project, dry_run=dry_run), document, words_of(project))
     return show_posting(posting, code, output)
 
 

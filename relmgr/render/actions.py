@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from urllib.parse import quote
 
 from relmgr.errors import UserError
 from relmgr.model.actions import Action, Annotation, Conclusion, UpsertCheck, UpsertComment, UpsertIssue
@@ -10,15 +12,16 @@ from relmgr.model.checklist import Checklist
 from relmgr.model.project import Project
 from relmgr.model.pull_request import PullRequestRef
 from relmgr.model.snapshot import Snapshot
-from relmgr.model.ticket import Tickets
+from relmgr.model.ticket import RegenerationTicket, Tickets
 from relmgr.model.ticket_block import marker as ticket_marker
-from relmgr.model.ticket_block import parse_block
+from relmgr.model.ticket_block import write_block
 from relmgr.model.verdict import Decision, GateReport
 from relmgr.render.comment import quoted
 from relmgr.render.engine import SHIPPED, Words
 
 CHECK_NAME = "relmgr"
 _CONCLUSIONS: dict[Decision, Conclusion | None] = {"merge": "success", "wait": None, "block": "failure"}
+_ISSUE_PAGE = re.compile(r"^https?://[^/\s]+/(?P<slug>[\w.-]+/[\w.-]+)/issues/(?P<number>[1-9]\d{0,8})/?(?:[?#]\S*)?$")
 _TICKET_STATES = {"open": "open", "done": "done", "withdrawn": "withdrawn"}
 
 
@@ -70,25 +73,47 @@ def annotations_of(snapshot: Snapshot) -> Iterable[Annotation]:
             yield _annotation(edit.path, _line_in(edit.problem, edit.path), "failure", "not accepted", edit.problem)
 
 
-def ticket_actions(document: Tickets) -> tuple[Action, ...]:
-    """Return the issue of each ticket; one that somebody already plans by hand is only told, in that issue."""
-    actions: list[Action] = []
-    for ticket in document.tickets:
-        data = parse_block(ticket.body)
-        if ticket.action == "join" or data is None:
-            continue
-        actions.append(
-            UpsertIssue.model_validate(
-                {
-                    "repository": document.consumer,
-                    "marker": ticket_marker(data.key),
-                    "title": ticket.title[:256],
-                    "body": ticket.body,
-                    "state": _TICKET_STATES[ticket.state],
-                }
-            )
+def ticket_actions(document: Tickets, words: Words = SHIPPED) -> tuple[Action, ...]:
+    """Return the issue of each ticket; where somebody planned it before relmgr, a comment in that issue instead."""
+    return tuple(
+        _joined(ticket, document, words) if ticket.action == "join" else _filed(ticket, document)
+        for ticket in document.tickets
+    )
+
+
+def _filed(ticket: RegenerationTicket, document: Tickets) -> UpsertIssue:
+    return UpsertIssue.model_validate(
+        {
+            "repository": document.consumer,
+            "marker": ticket_marker(ticket.data.key),
+            "title": ticket.title[:256],
+            "body": ticket.body,
+            "state": _TICKET_STATES[ticket.state],
+        }
+    )
+
+
+def _joined(ticket: RegenerationTicket, document: Tickets, words: Words) -> UpsertComment:
+    """Return the comment that tells a person's own issue what relmgr found; without the block of an issue of ours."""
+    thread = issue_at(ticket.url, document.consumer)
+    if thread is None:
+        raise UserError(
+            f"the plan for {ticket.arch} is at {ticket.url or 'no address'}, no issue of {document.consumer}",
+            next_step=f"give its `url` as https://HOST/{document.consumer}/issues/NUMBER",
         )
-    return tuple(actions)
+    found = ticket.body.replace(write_block(ticket.data), "")
+    body = tidy(words.render("comment/ticket.md.j2", t=ticket, d=document, found=found))
+    # Any train's name and any arch are words of a key.
+    key = ",".join(quote(part, safe="") for part in (document.train, ticket.arch))
+    return UpsertComment(thread=thread, key=f"ticket/{key}", body=body)
+
+
+def issue_at(url: str | None, repository: str) -> PullRequestRef | None:
+    """Return the issue of `repository` whose page `url` is, None when it is no such page."""
+    match = _ISSUE_PAGE.match(url or "")
+    if match is None or match["slug"].lower() != repository.lower():
+        return None
+    return PullRequestRef(repository=repository, number=int(match["number"]))
 
 
 def checklist_action(project: Project, document: Checklist, repository: str, words: Words = SHIPPED) -> UpsertIssue:

@@ -174,6 +174,67 @@ def test_tickets_are_filed_once_and_found_again(miopen: str, standin: StandIn) -
     assert out.count("unchanged  issue") == len(tickets)
 
 
+def planned(standin: StandIn, miopen: str, folder: Path, **facts: str) -> tuple[list[str], str]:
+    """Let a person plan one rebuild in an issue of theirs; return the command that knows it, and the arch."""
+    standin.add_repo("ROCm/MIOpen")
+    arch = json.loads(run("kdb", "ticket", "--repo", miopen, "--train", "5.4", "--format", "json")[1])["tickets"][0][
+        "arch"
+    ]
+    mine = {"kind": "issue", "title": "Rebuild kdb", "body": "By hand.", "state": "open", "author": "dev", "labels": []}
+    standin.repos["ROCm/MIOpen"].threads[41] = mine | {"number": 41, "at": "2030-02-01T10:00:00Z"}
+    plan = {
+        "consumer": "ROCm/MIOpen",
+        "train": "rocm-5.4",
+        "arch": arch,
+        "url": "https://github.com/ROCm/MIOpen/issues/41",
+    }
+    (folder / "plans.json").write_text(json.dumps([plan | facts]))
+    given = ["kdb", "ticket", "--repo", miopen, "--train", "5.4", "--existing", str(folder / "plans.json"), "--post"]
+    return given, arch
+
+
+def test_an_issue_that_a_person_filed_gets_one_comment_edited_in_place_and_none_beside_it(
+    miopen: str, standin: StandIn, tmp_path: Path
+) -> None:
+    given, arch = planned(standin, miopen, tmp_path)
+    code, _, err = run(*given)
+    assert (code, err) == (0, "")
+    (comment,) = standin.bodies("ROCm/MIOpen", 41)
+    assert comment.startswith(f"<!-- relmgr:comment=ticket/rocm-5.4,{arch} -->\n")
+    assert "src/kernels/" in comment
+    # The block of a ticket is relmgr's own: in a comment nothing reads it.
+    assert "relmgr:ticket" not in comment
+    assert standin.repos["ROCm/MIOpen"].threads[41]["body"] == "By hand."
+    ours = [issue for issue in standin.issues("ROCm/MIOpen") if issue["author"] == "relmgr[bot]"]
+    assert ours
+    assert all(f",{arch}," not in issue["body"] for issue in ours)
+    writes = len(standin.writes())
+    assert run(*given)[0] == 0
+    assert len(standin.writes()) == writes
+    standin.repos["ROCm/MIOpen"].comments[41][0]["body"] = f"<!-- relmgr:comment=ticket/rocm-5.4,{arch} -->\nold"
+    assert run(*given)[0] == 0
+    assert standin.bodies("ROCm/MIOpen", 41) == [comment]
+
+
+def test_a_plan_whose_issue_was_closed_since_no_longer_counts(miopen: str, standin: StandIn, tmp_path: Path) -> None:
+    given, arch = planned(standin, miopen, tmp_path)
+    standin.repos["ROCm/MIOpen"].threads[41]["state"] = "closed"
+    assert run(*given)[0] == 0
+    assert standin.bodies("ROCm/MIOpen", 41) == []
+    assert any(f",{arch}," in issue["body"] for issue in standin.issues("ROCm/MIOpen"))
+
+
+@pytest.mark.parametrize("url", ["", "https://github.com/other/MIOpen/issues/41", "https://github.com/ROCm/MIOpen"])
+def test_a_plan_without_an_issue_to_comment_on_is_refused(
+    miopen: str, standin: StandIn, tmp_path: Path, url: str
+) -> None:
+    given, _ = planned(standin, miopen, tmp_path, url=url)
+    code, _, err = run(*given)
+    assert code == 2
+    assert "no issue of ROCm/MIOpen" in err
+    assert standin.writes() == []
+
+
 def test_a_checklist_becomes_an_issue_that_people_tick(miopen: str, standin: StandIn) -> None:
     standin.add_repo("ROCm/MIOpen")
     given = ["cut", "checklist", "5.4", "--repo", miopen, "--post"]

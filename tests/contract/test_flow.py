@@ -94,7 +94,7 @@ def scene(tmp_path: Path, forge: Forge) -> Scene:
     # The provider's trunk is at 42; its pull request brings 50.
     pair.forge.git("branch", "abi", str(pair.forge_at[50]))
     pair.forge.git("reset", "-q", "--hard", str(pair.forge_at[42]))
-    pin = {"forge.pin": f"{pair.forge_at[42]}\n", "kernels/gfx90a68.kdb": pointer("a"), "a.txt": "a\n"}
+    pin: dict[str, str | bytes | None] = {"forge.pin": f"{pair.forge_at[42]}\n", "kernels/gfx90a68.kdb": pointer("a"), "a.txt": "a\n"}
     pair.gadget.commit("pin it", pin, at="2030-02-01T01:00:00+01:00")
     pair.gadget.git("init", "-q", "--bare", str(tmp_path / "origin.git"))
     pair.gadget.git("remote", "add", "origin", str(tmp_path / "origin.git"))
