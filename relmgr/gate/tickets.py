@@ -69,11 +69,6 @@ def evaluate_tickets(facts: TicketFacts) -> Tickets:
     )
 
 
-def tickets_for(facts: TicketFacts) -> tuple[RegenerationTicket, ...]:
-    """Return the tickets alone, by arch."""
-    return evaluate_tickets(facts).tickets
-
-
 def shipped_databases(facts: DatabaseFacts) -> tuple[ShippedDatabase, ...]:
     """Return the databases as the gate's facts: rows where a scan told them, and since when each content is there."""
     return tuple(_shipped(database, judge(database, facts)) for database in facts.databases)

@@ -12,6 +12,7 @@ from relmgr.model.times import local_date
 from relmgr.model.trains import UNREADABLE, Calendar, Train, TrainState
 from relmgr.resources import shipped
 from relmgr.settings import MAX_CONFIG_BYTES, parse_yaml, read_yaml, validate
+from relmgr.sources.changes.change import commit_before
 from relmgr.sources.git.clone import Clone, Ref
 
 
@@ -45,14 +46,34 @@ def read_calendar_at(clone: Clone, ref: str, path: str) -> Calendar | None:
     return validate(Calendar, data, lines, where)
 
 
-def calendar_or_gap(file: Path | None = None) -> tuple[Calendar | None, str | None]:
-    """Return the calendar, or None and why there is none: a calendar that cannot be read is never an open one (T2)."""
+def calendar_or_gap(file: Path | None = None) -> tuple[Calendar | None, str | None, Path | None]:
+    """Return the calendar, or None and why there is none, and its file; one that cannot be read is never open (T2)."""
     if file is None:
-        return None, f"{UNREADABLE}: the project names no calendar (`trains`), and --trains gave none"
+        return None, f"{UNREADABLE}: the project names no calendar (`trains`), and --trains gave none", None
     try:
-        return read_calendar(file), None
+        return read_calendar(file), None, file
     except RelmgrError as error:
-        return None, f"{UNREADABLE}: {error}"
+        return None, f"{UNREADABLE}: {error}", file
+
+
+def calendar_on_base(
+    clone: Clone, base: str, at: datetime, file: Path
+) -> tuple[Calendar | None, str | None, str | None] | None:
+    """Return a calendar that lies in the clone as its branch `base` had it at `at`, or why there is none; and where.
+
+    None for a file that the clone's own commits do not hold: its words are nobody's change to make.
+    """
+    if not file.resolve().is_relative_to(clone.path) or clone.run("rev-parse", "--is-bare-repository") == "true":
+        return None
+    path = file.resolve().relative_to(clone.path).as_posix()
+    try:
+        tip = commit_before(clone, base, at)
+        found = read_calendar_at(clone, tip, path) if tip else None
+    except RelmgrError as error:
+        return None, f"{UNREADABLE}: {error}", None
+    if found is None:
+        return None, f"{UNREADABLE}: {base} has no {path}, and a change is not judged by its own", None
+    return found, None, f"calendar {path} of {base} at {str(tip)[:12]}"
 
 
 def read_train_state(
@@ -92,13 +113,6 @@ def read_train_state(
         }
     )
     return _with_tags(state, clone, tags, tip, train, at)
-
-
-def read_train_states(
-    clone: Clone, name: str, repository: Repository, calendar: Calendar, at: datetime | None = None
-) -> tuple[TrainState, ...]:
-    """Return what the clone says about every train of the calendar."""
-    return tuple(read_train_state(clone, name, repository, train, at) for train in calendar.trains)
 
 
 def missing_state(name: str, train: Train, why: str) -> TrainState:

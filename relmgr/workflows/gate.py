@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
+from pathlib import Path
 
 from relmgr.errors import RelmgrError, SourceError, UserError
 from relmgr.gate.decide import report
@@ -24,6 +25,7 @@ from relmgr.sources.changes.change import Change, find_change
 from relmgr.sources.git.clone import Clone
 from relmgr.sources.recorded import read_recorded
 from relmgr.sources.snapshot import take_snapshot
+from relmgr.sources.trains import calendar_on_base
 from relmgr.workflows.gate_databases import with_databases
 from relmgr.workflows.gate_order import with_order
 
@@ -32,10 +34,23 @@ _SUBJECT = re.compile(r"^(?P<slug>[\w.-]+/[\w.-]+)#(?P<number>\d{1,9})$")
 
 @dataclass(frozen=True)
 class Calendars:
-    """The trains' calendar, or why there is none: one that cannot be read is never an open one (T2)."""
+    """The trains' calendar, or why there is none: one that cannot be read is never an open one (T2).
+
+    `file` is where it was read. One that lies in the clone of what is judged is read from the base branch instead.
+    """
 
     calendar: Calendar | None
     gap: str | None
+    file: Path | None = None
+
+    def on_base(self, clone: Clone, base: str, at: datetime) -> tuple[Calendars, str | None]:
+        """Return the calendar to judge a change by, and where it was read."""
+        if self.file is None:
+            return self, None
+        found = calendar_on_base(clone, base, at, self.file)
+        if found is None:
+            return self, f"calendar {self.file.name}: no file of this repository, read as it is"
+        return Calendars(found[0], found[1], self.file), found[2]
 
 
 def snapshot_of(
@@ -55,6 +70,8 @@ def snapshot_of_change(
 ) -> Snapshot:
     """Return the facts about a change of the repository configured as `name`, but for what it waits for."""
     now = datetime.now(timezone.utc).astimezone(project.timezone).replace(microsecond=0)
+    base = change.base or project.repositories[name].default_branch
+    calendars, said = calendars.on_base(clone, base, at or now)
     snapshot = take_snapshot(
         project,
         name,
@@ -66,7 +83,8 @@ def snapshot_of_change(
         calendar_gap=calendars.gap,
         read_policy=partial(_rule_problem, project),
     )
-    return with_databases(project, snapshot, clone)
+    snapshot = with_databases(project, snapshot, clone)
+    return snapshot.model_copy(update={"sources": (*snapshot.sources, said)}) if said else snapshot
 
 
 def recorded_snapshot(name_or_file: str, at: datetime | None) -> Snapshot:

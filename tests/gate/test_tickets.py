@@ -16,7 +16,6 @@ from relmgr.gate.tickets import (
     evaluate_tickets,
     gate_tickets,
     shipped_databases,
-    tickets_for,
 )
 from relmgr.model.rebuild import Rebuild, RebuildStep
 from relmgr.model.ticket import ExistingTicket, RegenerationTicket, TicketFacts, TicketKey, Tickets
@@ -72,7 +71,7 @@ def test_one_ticket_an_arch_with_all_its_databases() -> None:
         database("gfx906_64", "gfx906", after=("a",)),
         database("gfx90a68", "gfx90a", after=("a",)),
     )
-    found = {ticket.arch: states(ticket) for ticket in tickets_for(facts)}
+    found = {ticket.arch: states(ticket) for ticket in evaluate_tickets(facts).tickets}
     assert found == {
         "gfx906": {"gfx906_60": "suspected", "gfx906_64": "suspected"},
         "gfx90a": {"gfx90a68": "suspected"},
@@ -81,7 +80,7 @@ def test_one_ticket_an_arch_with_all_its_databases() -> None:
 
 def test_k5_archs_that_share_a_beginning_are_two_tickets() -> None:
     facts = ticket_facts(database("gfx90", "gfx90", after=("a",)), database("gfx90a", "gfx90a", after=("a",)))
-    assert [ticket.arch for ticket in tickets_for(facts)] == ["gfx90", "gfx90a"]
+    assert [ticket.arch for ticket in evaluate_tickets(facts).tickets] == ["gfx90", "gfx90a"]
     again = ticket_facts(*facts.databases, existing=(filed(ticket_facts(facts.databases[0])),))
     assert [(t.arch, t.action) for t in written(again).tickets] == [("gfx90", "keep"), ("gfx90a", "file")]
     other = ticket_facts(*facts.databases, existing=(filed(ticket_facts(facts.databases[1])),))
@@ -124,8 +123,11 @@ def test_two_moves_through_an_unknown_number_are_still_a_crossing() -> None:
     through = (move("a", 41, None, day=5), move("b", None, 50, day=6))
     between = database("gfx90a", "gfx90a", after=("b",))
     facts = ticket_facts(database("gfx908", "gfx908", after=("a", "b")), between, moves=through)
-    assert [states(ticket) for ticket in tickets_for(facts)] == [{"gfx908": "suspected"}, {"gfx90a": "unknown"}]
-    assert [c.certain for c in tickets_for(facts)[0].reason.crossings] == [False, False]
+    assert [states(ticket) for ticket in evaluate_tickets(facts).tickets] == [
+        {"gfx908": "suspected"},
+        {"gfx90a": "unknown"},
+    ]
+    assert [c.certain for c in evaluate_tickets(facts).tickets[0].reason.crossings] == [False, False]
 
 
 def test_an_unknown_convention_is_a_gap_and_never_fresh() -> None:
@@ -244,7 +246,7 @@ def test_a_rebuild_that_people_plan_already_is_joined() -> None:
 def test_a_plan_for_something_else_is_not_joined(other: dict[str, str]) -> None:
     plan = {"consumer": "acme/gadget", "train": "gadget-2.1", "arch": "gfx908", "state": "open", **other}
     facts = ticket_facts(OLD, existing=(ExistingTicket.model_validate(plan),))
-    assert [t.action for t in tickets_for(facts) if t.arch == "gfx908"] == ["file"]
+    assert [t.action for t in evaluate_tickets(facts).tickets if t.arch == "gfx908"] == ["file"]
 
 
 def test_a_ticket_closed_too_early_is_opened_again() -> None:

@@ -20,7 +20,6 @@ from relmgr.sources.trains import (
     read_calendar,
     read_calendar_at,
     read_train_state,
-    read_train_states,
 )
 from tests.support.graph import GraphRepository, build_graph_repository
 from tests.support.repositories import TestRepository, new_repository
@@ -56,7 +55,7 @@ def miopen() -> Repository:
 
 
 def states_of(path: Path) -> dict[str, tuple[str | None, str | None, str | None]]:
-    found = read_train_states(Clone.open(path), "miopen", miopen(), read_calendar())
+    found = [read_train_state(Clone.open(path), "miopen", miopen(), train) for train in read_calendar().trains]
     return {
         state.train: (
             state.cut.isoformat() if state.cut else None,
@@ -102,7 +101,7 @@ def test_the_cut_is_the_recorded_merge_base(graph: GraphRepository) -> None:
 
 def test_t4_the_shipped_calendar_agrees_with_the_history(graph: GraphRepository) -> None:
     calendar = read_calendar()
-    states = read_train_states(Clone.open(graph.path), "miopen", miopen(), calendar)
+    states = [read_train_state(Clone.open(graph.path), "miopen", miopen(), train) for train in calendar.trains]
     found = [
         d for train, s in zip(calendar.trains, states, strict=True) for d in compare_with_repository(train, s, LATE)
     ]
@@ -267,14 +266,14 @@ def test_t2_a_mistake_is_named_with_its_line_and_the_allowed_names(
 
 @pytest.mark.parametrize("text", ["", "trains: [", "- 1", "trains:\n  - rocm-5.3\n", "trains: 7\n", "\x00"])
 def test_t2_an_unreadable_calendar_is_unknown_never_open(tmp_path: Path, text: str) -> None:
-    calendar, gap = calendar_or_gap(written(tmp_path, text))
+    calendar, gap, _ = calendar_or_gap(written(tmp_path, text))
     assert calendar is None
     assert gap is not None
     assert gap.startswith("freeze data unreadable: ")
 
 
 def test_t2_a_calendar_that_is_not_there(tmp_path: Path) -> None:
-    calendar, gap = calendar_or_gap(tmp_path / "none.yaml")
+    calendar, gap, _ = calendar_or_gap(tmp_path / "none.yaml")
     assert calendar is None
     assert "cannot be read: No such file" in str(gap)
 
