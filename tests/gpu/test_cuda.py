@@ -83,7 +83,7 @@ def test_auto_takes_the_device_that_is_there(tmp_path: Path) -> None:
         text=True,
         timeout=60,
     )
-    assert "Back end cuda (an NVIDIA device is here" in run.stdout
+    assert "back end cuda (an NVIDIA device is here" in run.stdout
 
 
 def test_out_of_device_memory_is_named(tmp_path: Path) -> None:
