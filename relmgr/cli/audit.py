@@ -8,6 +8,7 @@ import click
 
 from relmgr.cli.options import Chosen, at_option, instant, output_options, pin_option, project_options
 from relmgr.cli.output import Output, words_in_force, write_file
+from relmgr.cli.paths import FILE, NEW_FILE
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK
 
 
@@ -16,8 +17,8 @@ from relmgr.errors import EXIT_BLOCKED, EXIT_OK
 @pin_option
 @at_option
 @click.option("--database", "databases", multiple=True, metavar="PATH", help="Scan these files, folders or globs too.")
-@click.option("--pulls", type=click.Path(dir_okay=False, path_type=Path), help="Recorded pull requests (JSON).")
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write one self-contained page.")
+@click.option("--pulls", type=FILE, help="Recorded pull requests (JSON).")
+@click.option("--html", type=NEW_FILE, help="Also write one self-contained page.")
 @click.option("--fail-on", multiple=True, metavar="KIND", help="Exit 1 when a finding of this kind is there.")
 @output_options
 def audit(

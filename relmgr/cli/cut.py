@@ -9,6 +9,7 @@ import click
 
 from relmgr.cli.options import Chosen, at_option, instant, output_options, project_options
 from relmgr.cli.output import Output, words_in_force
+from relmgr.cli.paths import FILE, NEW_FILE
 from relmgr.cli.posting import post_options, show_posting
 from relmgr.cli.trains import trains_option
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE, UserError
@@ -29,7 +30,7 @@ def group() -> None:
 @at_option
 @click.option(
     "--save",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NEW_FILE,
     metavar="FILE",
     help="Store the plan for `relmgr cut apply FILE`.",
 )
@@ -67,7 +68,7 @@ def plan(
 @at_option
 @click.option(
     "--merge",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Keep the ticks and notes that people made in this checklist (implies --format markdown).",
 )
@@ -106,7 +107,7 @@ def checklist(
 
 
 @group.command()
-@click.argument("stored", metavar="PLAN", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("stored", metavar="PLAN", type=FILE)
 @project_options
 @click.option("--push", multiple=True, metavar="[NAME=]REMOTE", help="Make the branches at this remote too.")
 @click.option("--apply", "mode", flag_value="apply", help="Make the branches: all of them, or none.")

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import click
 
+from relmgr.cli.paths import FOLDER
 from relmgr.errors import EXIT_OK, run_to_exit_code
 
 SHOWN_LINES = 14
 
 
 @click.command()
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("relmgr-demo"), show_default=True)
+@click.option("--out", type=FOLDER, default=Path("relmgr-demo"), show_default=True)
 def demo(out: Path) -> int:
     """Tell the 2022 story on repositories rebuilt at run time: offline, in seconds, with relmgr's own commands."""
     from relmgr.workflows.demo import ToldChapter, rebuild, tell, write_report

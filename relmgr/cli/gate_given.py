@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from relmgr.cli.options import Chosen
+from relmgr.cli.paths import FILE
 from relmgr.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from relmgr.workflows.gate_given import GateInputs
 
 F = TypeVar("F", bound=Callable[..., Any])
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def given_options(command: F) -> F:
@@ -31,14 +31,14 @@ def given_options(command: F) -> F:
             "--database", "databases", multiple=True, metavar="PATH", help="Scan these databases: file, folder, glob."
         ),
         click.option(
-            "--scan", "scans", multiple=True, type=_FILE, metavar="FILE", help="What `kdb scan --format json` wrote."
+            "--scan", "scans", multiple=True, type=FILE, metavar="FILE", help="What `kdb scan --format json` wrote."
         ),
-        click.option("--tickets", type=_FILE, metavar="FILE", help="The regeneration tickets there are, a JSON list."),
+        click.option("--tickets", type=FILE, metavar="FILE", help="The regeneration tickets there are, a JSON list."),
         click.option(
             "--smoke-report",
             "smoke_reports",
             multiple=True,
-            type=_FILE,
+            type=FILE,
             metavar="FILE",
             help="What `smoke run --json` wrote; it counts when its signature holds.",
         ),

@@ -13,6 +13,7 @@ import click
 from relmgr.cli.cluster_options import cluster_option
 from relmgr.cli.options import Chosen, output_options, pin_option, project_options
 from relmgr.cli.output import Output
+from relmgr.cli.paths import FILE, FOLDER
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -45,7 +46,7 @@ def scan_options(command: F) -> F:
 @cluster_option
 @click.option(
     "--resume",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     metavar="FOLDER",
     help="With --cluster: keep the jobs there; run only what is missing.",
 )
@@ -99,8 +100,8 @@ def scan(
 
 
 @click.command()
-@click.argument("old", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("new", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("old", type=FILE)
+@click.argument("new", type=FILE)
 @project_options
 @pin_option
 @output_options

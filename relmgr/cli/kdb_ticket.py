@@ -9,6 +9,7 @@ import click
 
 from relmgr.cli.options import Chosen, at_option, instant, output_options, pin_option, project_options
 from relmgr.cli.output import Output, write_file
+from relmgr.cli.paths import FILE, FOLDER
 from relmgr.cli.posting import post_options, show_posting
 from relmgr.cli.trains import trains_option
 from relmgr.errors import EXIT_OK, EXIT_SOURCE, UserError
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from relmgr.model.trains import Calendar
     from relmgr.workflows.ticket import TicketInputs
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
-
 
 @click.command()
 @click.argument("databases", nargs=-1, metavar="[DATABASE]...")
@@ -30,12 +29,10 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @trains_option
 @click.option("--ref", metavar="REF", help="Where the databases stand (default: the train's branch, else the default).")
 @at_option
-@click.option("--scan", "scans", multiple=True, type=_FILE, metavar="FILE", help="What `kdb scan --format json` wrote.")
-@click.option("--existing", type=_FILE, metavar="FILE", help="Tickets that are there already, as a JSON list.")
+@click.option("--scan", "scans", multiple=True, type=FILE, metavar="FILE", help="What `kdb scan --format json` wrote.")
+@click.option("--existing", type=FILE, metavar="FILE", help="Tickets that are there already, as a JSON list.")
 @click.option("--fill", multiple=True, metavar="NAME=VALUE", help="Fill in a word of the recipe.")
-@click.option(
-    "--out-dir", type=click.Path(file_okay=False, path_type=Path), help="Also write each ticket's text there."
-)
+@click.option("--out-dir", type=FOLDER, help="Also write each ticket's text there.")
 @post_options
 @output_options
 def ticket(

@@ -9,13 +9,14 @@ import click
 from relmgr.cli.kdb_scan import default_jobs, scan_options
 from relmgr.cli.options import Chosen, output_options, pin_option, project_options
 from relmgr.cli.output import Output
+from relmgr.cli.paths import FILE, FOLDER, NEW_FILE
 from relmgr.errors import EXIT_OK, EXIT_SOURCE, UserError
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=FILE)
 @scan_options
-@click.option("--out", "new", type=click.Path(path_type=Path), metavar="NEW", help="The database to write.")
+@click.option("--out", "new", type=NEW_FILE, metavar="NEW", help="The database to write.")
 @click.option("--swap", is_flag=True, help="Put the new database in FILE's place; FILE is kept as FILE.before-abi-N.")
 @click.option("--apply", is_flag=True, help="Write it; without this only the plan is shown.")
 @project_options
@@ -57,10 +58,10 @@ def prune(
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=FILE)
 @click.option("--id", "ids", type=int, multiple=True, metavar="ID", help="A row's id (repeatable).")
 @click.option("--name", "pattern", metavar="PATTERN", help="Rows whose kernel name matches this regular expression.")
-@click.option("--to", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="Where the files go.")
+@click.option("--to", type=FOLDER, required=True, metavar="FOLDER", help="Where the files go.")
 @click.option("--apply", is_flag=True, help="Write them; without this only the plan is shown.")
 @output_options
 def extract(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from relmgr.cli.options import pin_option, project_options
+from relmgr.cli.paths import FILE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -19,7 +19,7 @@ def notes_options(command: F) -> F:
         click.option("--database", "databases", multiple=True, metavar="PATH", help="Scan these files or folders too."),
         click.option(
             "--pulls",
-            type=click.Path(dir_okay=False, exists=True, path_type=Path),
+            type=FILE,
             metavar="FILE",
             help="Recorded pull requests (JSON list: number, title, body, labels).",
         ),

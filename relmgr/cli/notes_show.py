@@ -9,6 +9,7 @@ import click
 from relmgr.cli.notes_options import notes_options
 from relmgr.cli.options import Chosen, output_options
 from relmgr.cli.output import Output
+from relmgr.cli.paths import FILE, NEW_FILE
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK
 
 FORMS = ["text", "json", "markdown", "rocm", "github", "html"]
@@ -23,7 +24,7 @@ FORMS = ["text", "json", "markdown", "rocm", "github", "html"]
     default="text",
     help="rocm: the change log's section; github: a release's body.",
 )
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write there instead of to the terminal.")
+@click.option("--out", type=NEW_FILE, help="Write there instead of to the terminal.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
 def show(
     range_: str,
@@ -51,7 +52,7 @@ def show(
 @click.command()
 @notes_options
 @click.option("--pull-request", type=click.IntRange(min=1), metavar="N", help="The range is this one pull request.")
-@click.option("--file", type=click.Path(dir_okay=False, exists=True, path_type=Path), help="Check this change log.")
+@click.option("--file", type=FILE, help="Check this change log.")
 @click.option("--changelog-ref", metavar="REF", help="Check the change log as it stands at REF.")
 @output_options
 def check(

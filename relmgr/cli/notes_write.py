@@ -9,13 +9,14 @@ import click
 from relmgr.cli.notes_options import notes_options
 from relmgr.cli.options import Chosen, output_options
 from relmgr.cli.output import Output
+from relmgr.cli.paths import NEW_FILE
 
 
 @click.command()
 @notes_options
 @click.option(
     "--file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=NEW_FILE,
     help="The change log (default: the one in the consumer's work tree).",
 )
 @click.option("--title", metavar="TITLE", help="The section's title, where the project's setting does not fit.")

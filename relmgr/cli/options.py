@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from relmgr.cli.output import Output, remember
+from relmgr.cli.paths import NEW_FILE
 from relmgr.errors import UserError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def output_options(command: F) -> F:
         click.option("--format", "format_", type=click.Choice(["text", "json", "markdown"]), default="text"),
         click.option(
             "--out",
-            type=click.Path(dir_okay=False, path_type=Path),
+            type=NEW_FILE,
             help="Write there instead of to the terminal.",
         ),
         click.option("--quiet", is_flag=True, help="Print only errors; the exit code says the rest."),

@@ -10,6 +10,7 @@ import click
 
 from relmgr.cli.options import Chosen, output_options, project_options
 from relmgr.cli.output import Output, words_in_force
+from relmgr.cli.paths import FILE
 from relmgr.cli.posting import post_options, show_posting
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, UserError
 
@@ -25,7 +26,7 @@ MAX_BODY_BYTES = 4 * 2**20
 @click.argument("pulls", nargs=-1, metavar="[PR]...")
 @click.option(
     "--snapshot",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="Recorded JSON file with `pull_requests`, instead of asking the forge.",
 )
 @click.option("--with-suggestions", is_flag=True, help="Count what prose only suggests as if it were declared.")

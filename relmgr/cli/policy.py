@@ -8,9 +8,8 @@ import click
 
 from relmgr.cli.options import output_options
 from relmgr.cli.output import Output
+from relmgr.cli.paths import FOLDER
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK
-
-_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.group(name="policy")
@@ -20,8 +19,8 @@ def group() -> None:
 
 @group.command()
 @click.argument("policy_id", metavar="ID")
-@click.option("--folder", type=_FOLDER, default=Path("policies/rules"), show_default=True, help="Where rules stand.")
-@click.option("--cases", type=_FOLDER, help="Where cases stand (default: tests/cases for policies/rules, else cases/).")
+@click.option("--folder", type=FOLDER, default=Path("policies/rules"), show_default=True, help="Where rules stand.")
+@click.option("--cases", type=FOLDER, help="Where cases stand (default: tests/cases for policies/rules, else cases/).")
 @click.option("--check", "check_name", default="pin-moves-forward", show_default=True, help="The check it names.")
 @click.option("--apply", "apply_", is_flag=True, help="Write the files; without it only say which.")
 @output_options
@@ -43,8 +42,8 @@ def new(
 
 @group.command()
 @click.argument("policy_id", metavar="ID", required=False)
-@click.option("--folder", type=_FOLDER, default=Path("policies/rules"), show_default=True, help="Where rules stand.")
-@click.option("--cases", type=_FOLDER, help="Where cases stand (default: tests/cases for policies/rules, else cases/).")
+@click.option("--folder", type=FOLDER, default=Path("policies/rules"), show_default=True, help="Where rules stand.")
+@click.option("--cases", type=FOLDER, help="Where cases stand (default: tests/cases for policies/rules, else cases/).")
 @output_options
 def test(policy_id: str | None, folder: Path, cases: Path | None, output: Output) -> int:
     """Run the cases of one policy, or of all in the folder; exit code 1 when one is not as expected."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from relmgr.cli.paths import FILE
 from relmgr.errors import UserError
 
 if TYPE_CHECKING:
@@ -90,11 +91,10 @@ def library_options(command: F) -> F:
         return command(library=_library(miir_lib, miir_header, miir_link), **given)
 
     wrapped = cast(F, with_library)
-    file = click.Path(dir_okay=False, path_type=Path)
     for option in reversed(
         (
-            click.option("--miir-lib", type=file, help="Take kernels that this library of the provider generates."),
-            click.option("--miir-header", type=file, help="The header installed with it, or with its generator."),
+            click.option("--miir-lib", type=FILE, help="Take kernels that this library of the provider generates."),
+            click.option("--miir-header", type=FILE, help="The header installed with it, or with its generator."),
             click.option(
                 "--miir-link", multiple=True, metavar="ARG", help="For a static archive: as -lz, for its link."
             ),

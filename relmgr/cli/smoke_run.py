@@ -11,6 +11,7 @@ import click
 from relmgr.cli.cluster_options import cluster_option
 from relmgr.cli.options import Chosen, output_options, pin_option, project_options
 from relmgr.cli.output import Output, words_in_force, write_file
+from relmgr.cli.paths import FILE, NEW_FILE
 from relmgr.cli.smoke_options import Matrix, library_options, matrix_options
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE, UserError
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from relmgr.model.smoke import CellResult
     from relmgr.workflows.smoke_given import Given
     from relmgr.workflows.smoke_provider import Library
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -38,18 +37,18 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Note finished cells there (with --cluster: jobs, in a folder); run only what is missing.",
 )
 @cluster_option
-@click.option("--json", "json_file", type=_FILE, help="Also write the report, as JSON.")
-@click.option("--junit", type=_FILE, help="Also write JUnit XML.")
-@click.option("--html", type=_FILE, help="Also write the matrix as one HTML page.")
-@click.option("--code-object", type=_FILE, help="Launch a kernel of this file instead of the matrix.")
+@click.option("--json", "json_file", type=NEW_FILE, help="Also write the report, as JSON.")
+@click.option("--junit", type=NEW_FILE, help="Also write JUnit XML.")
+@click.option("--html", type=NEW_FILE, help="Also write the matrix as one HTML page.")
+@click.option("--code-object", type=FILE, help="Launch a kernel of this file instead of the matrix.")
 @click.option("--kernel", metavar="NAME", help="With --code-object: which kernel (default: its only one).")
 @click.option("--options", "problem", metavar="TEXT", help="With --code-object: the options it was compiled from.")
-@click.option("--kdb", type=_FILE, help="Launch the kernel of a database's row instead of the matrix.")
+@click.option("--kdb", type=FILE, help="Launch the kernel of a database's row instead of the matrix.")
 @click.option("--row", type=int, metavar="ID", help="With --kdb: which row.")
 @click.option("--blocks", type=click.IntRange(1), metavar="N", help="Blocks of that launch; no file tells them.")
 @click.option("--block", type=click.IntRange(1, 1024), metavar="N", help="Threads of each block.")
 @library_options
-@click.option("--sign-key", type=_FILE, metavar="KEY", help="Sign the report with this SSH private key.")
+@click.option("--sign-key", type=FILE, metavar="KEY", help="Sign the report with this SSH private key.")
 @output_options
 def run(
     chosen: Chosen,

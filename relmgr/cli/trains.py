@@ -10,6 +10,7 @@ import click
 
 from relmgr.cli.options import Chosen, at_option, instant, output_options, project_options
 from relmgr.cli.output import Output
+from relmgr.cli.paths import FILE, NEW_FILE
 from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def trains_option(command: F) -> F:
     return click.option(
         "--trains",
         "calendar",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=FILE,
         metavar="FILE",
         help="The trains' calendar (default: the project's).",
     )(command)
@@ -81,7 +82,7 @@ def show(
 @project_options
 @trains_option
 @click.option("--at", metavar="DATETIME", help="The dates' revision stamp (default: when the calendar file changed).")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write there instead of to the terminal.")
+@click.option("--out", type=NEW_FILE, help="Write there instead of to the terminal.")
 def ical(
     names: tuple[str, ...],
     chosen: Chosen,

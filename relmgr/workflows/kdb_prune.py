@@ -42,7 +42,8 @@ def plan_prune(scan: FileScan, path: Path, out: Path | None, target: Target) -> 
         raise UserError(f"cannot tell which rows are stale: {what}", next_step="give --abi N, with a known convention")
     if scan.state != "ok":
         why = "; ".join(finding.why for finding in scan.findings) or scan.state
-        raise SourceError(f"cannot be pruned: {why}", where=str(path))
+        next_step = "name a kernel database that `relmgr kdb scan` can read"
+        raise SourceError(f"cannot be pruned: {why}", where=str(path), next_step=next_step)
     trouble = tuple(finding for finding in scan.findings if finding.kind in ("corrupt-row", "unknown-row", "more-rows"))
     rows, removed = scan.rows or 0, len(scan.stale_rows)
     return PrunePlan(

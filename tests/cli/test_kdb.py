@@ -244,3 +244,33 @@ def test_tuning() -> None:
     Path("gfx908.db").write_text("no database")
     code, out, _ = run("kdb", "tuning", "gfx908.db", "--format", "json")
     assert (code, json.loads(out)["files"][0]["entries"]) == (3, None)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["diff", "not-there.kdb", "not-there.kdb"], "OLD"),
+        (["prune", "not-there.kdb", "--abi", "6", "--swap"], "FILE"),
+        (["extract", "not-there.kdb", "--to", "objects"], "FILE"),
+        (["ticket", "--existing", "not-there.kdb"], "--existing"),
+        (["ticket", "--scan", "not-there.kdb"], "--scan"),
+    ],
+)
+def test_a_file_that_is_not_there_ends_with_what_where_and_what_next(command: list[str], name: str) -> None:
+    told = f"relmgr: not-there.kdb: no such file\n  next: name another file for {name}\n"
+    assert run("kdb", *command) == (2, "", told)
+
+
+def test_a_folder_is_no_file_and_a_file_no_folder(mixed: Path) -> None:
+    Path("folder").mkdir()
+    told = "relmgr: folder: a folder, not a file\n  next: name another file for {}\n"
+    assert run("kdb", "diff", mixed, "folder") == (2, "", told.format("NEW"))
+    assert run("kdb", "prune", mixed, "--abi", "6", "--out", "folder") == (2, "", told.format("--out"))
+    told = f"relmgr: {mixed}: a file, not a folder\n  next: name another folder for --to\n"
+    assert run("kdb", "extract", mixed, "--to", mixed) == (2, "", told)
+
+
+def test_what_is_no_database_ends_with_a_next_step() -> None:
+    Path("words.kdb").write_text("no database\n")
+    told = "relmgr: words.kdb: not a SQLite database\n  next: name a kernel database, or fetch it again\n"
+    assert run("kdb", "diff", "words.kdb", "words.kdb") == (3, "", told)

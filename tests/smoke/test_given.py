@@ -96,7 +96,7 @@ LARGE = ["--options", options(FWD).replace("--batchsize 2", "--batchsize 90000")
         (["--code-object", "SO", *LARGE], 2, "more than the reference does"),
         (["--code-object", "HSACO", *TOLD], 3, "a module for gfx90a, not for x86_64"),
         (["--code-object", "CUT", *TOLD], 3, "the module cannot be read"),
-        (["--code-object", "/nonexistent", *TOLD], 2, "/nonexistent: cannot be read"),
+        (["--code-object", "/nonexistent", *TOLD], 2, "/nonexistent: no such file"),
     ],
 )
 def test_what_cannot_be_launched_is_named(

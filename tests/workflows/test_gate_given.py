@@ -496,8 +496,8 @@ def test_everything_can_be_handed_in_at_once(shipped: Shipped, secret: str, caps
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (("--snapshot", "miopen-1630-2022-07-11", "--tickets", "x"), "recorded facts are judged as they are"),
-        (("ROCm/MIOpen#7", "--github", "--tickets", "x"), "the forge is asked for the tickets"),
+        (("--snapshot", "miopen-1630-2022-07-11", "--tickets", __file__), "recorded facts are judged as they are"),
+        (("ROCm/MIOpen#7", "--github", "--tickets", __file__), "the forge is asked for the tickets"),
         (("ROCm/MIOpen#7", "--cut", "rocm-5.4"), "give either OWNER/REPO#N or --snapshot, --cut, --release"),
         (("--cut", "rocm-5.4", "--release", "rocm-5.4.0"), "give either"),
         (("--cut", "rocm-5.4", "--github"), "a cut or a release is no pull request"),

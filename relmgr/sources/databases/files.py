@@ -141,9 +141,9 @@ def unpack_stream(file: IO[bytes], where: str) -> Iterator[bytes]:
         elif reader.needs_input:
             data = file.read(_CHUNK)
             if not data:
-                raise SourceError("truncated: the bz2 data end in the middle", where=where)
+                raise SourceError("truncated: the bz2 data end in the middle", where=where, next_step="fetch it again")
         try:
             yield reader.decompress(data, _CHUNK)
         except OSError:
-            raise SourceError("corrupt bz2 data", where=where) from None
+            raise SourceError("corrupt bz2 data", where=where, next_step="fetch it again") from None
         data = b""

@@ -93,7 +93,8 @@ def require_table(connection: sqlite3.Connection, where: str) -> None:
     if encoding != "UTF-8":
         raise SourceError(f"its text is {encoding}, not UTF-8", where=where)
     if found is None:
-        raise SourceError(f"no table {TABLE}: not a kernel database", where=where)
+        next_step = "name a kernel database; `relmgr kdb tuning` reads perf-dbs and find-dbs"
+        raise SourceError(f"no table {TABLE}: not a kernel database", where=where, next_step=next_step)
     kind, sql = found
     if kind != "table" or not isinstance(sql, str) or not re.match(r"\s*CREATE\s+TABLE\b", sql, re.IGNORECASE):
         raise SourceError(f"{TABLE} is not a plain table", where=where)

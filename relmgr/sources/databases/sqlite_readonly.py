@@ -66,7 +66,9 @@ def _open(path: Path, stack: ExitStack) -> ReadOnlyDatabase:
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror}", where=str(path)) from None
     if not header.startswith(MAGIC):
-        raise SourceError("not a SQLite database", where=str(path))
+        raise SourceError(
+            "not a SQLite database", where=str(path), next_step="name a kernel database, or fetch it again"
+        )
     in_wal_mode, log = header[18:20] == b"\2\2", _side(path, "-wal")
     if in_wal_mode and log and not _exists(path, "-shm"):
         return _open_copy(path, stack)
@@ -81,7 +83,7 @@ def _open(path: Path, stack: ExitStack) -> ReadOnlyDatabase:
         return ReadOnlyDatabase(path, connection, "immutable", True, before)
     if log or _side(path, "-journal"):
         return _open_copy(path, stack)
-    raise SourceError(f"SQLite cannot read it: {trouble}", where=str(path))
+    raise SourceError(f"SQLite cannot read it: {trouble}", where=str(path), next_step="fetch or build it again")
 
 
 def _open_copy(path: Path, stack: ExitStack) -> ReadOnlyDatabase:
@@ -123,7 +125,7 @@ def _probe(connection: sqlite3.Connection) -> Exception | None:
 
 def _require(connection: sqlite3.Connection, path: Path) -> None:
     if (trouble := _probe(connection)) is not None:
-        raise SourceError(f"SQLite cannot read it: {trouble}", where=str(path))
+        raise SourceError(f"SQLite cannot read it: {trouble}", where=str(path), next_step="fetch or build it again")
 
 
 def _copy(path: Path, folder: Path) -> Path:
