@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from relmgr.gate.markdown_text import Block, read_visible
 from relmgr.gate.marks import spoken
 from relmgr.model.notes import GroupedBy, PullText
 from relmgr.model.notes_settings import NotesSettings
+
+if TYPE_CHECKING:
+    from relmgr.gate.markdown_text import Block
 
 MAX_TITLE = 500
 
@@ -38,6 +40,9 @@ def choose_heading(title: str, pull: PullText | None, settings: NotesSettings) -
 
 def read_category(body: str | None, settings: NotesSettings) -> list[str]:
     """Return the names of the ticked boxes below the category block's title, as far as the next heading."""
+    # Most notes are made without descriptions: then no Markdown is parsed.
+    from relmgr.gate.markdown_text import read_visible
+
     inside = False
     ticked: list[str] = []
     for block in read_visible(body).blocks if body else ():

@@ -147,6 +147,8 @@ class _Telling:
         return [(self._settings.heading_of(f.category) or f.category, _of_fragment(plain, f)) for f in kept]
 
     def _pull(self, numbers: Iterable[int]) -> PullText | None:
+        if not self._pulls:
+            return None
         return next((self._pulls[number] for number in numbers if number in self._pulls), None)
 
 
@@ -182,6 +184,9 @@ def _of_fragment(plain: NoteEntry, fragment: Fragment) -> NoteEntry:
 def _numbers_of(group: Iterable[RangeCommit]) -> tuple[int, ...]:
     """Return a change's pull requests, its own first."""
     group = list(group)
+    if len(group) == 1:
+        numbers = group[0].numbers
+        return numbers if len(numbers) < 2 else tuple(dict.fromkeys((numbers[-1], *numbers)))
     own = [commit.pr for commit in group if commit.pr is not None]
     return tuple(dict.fromkeys([*own, *(number for commit in group for number in commit.numbers)]))
 

@@ -11,7 +11,9 @@ from pydantic import BaseModel, ConfigDict
 class Noun(BaseModel):
     """A frozen value; unknown keys are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # A command uses a few of the nouns that it imports: each is built when it is first made.
+    # A command uses few of the nouns that it imports: each is built when the first one is made.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Outcome(str, Enum):

@@ -8,7 +8,7 @@ from datetime import datetime
 from relmgr.model.abi import AbiVersion
 from relmgr.model.audit import ReleaseFacts
 from relmgr.model.databases import DatabaseFact
-from relmgr.model.pins import PinChange, PinState
+from relmgr.model.pins import PinChange, PinHistory, PinState
 from relmgr.model.project import PinConfig, Project
 from relmgr.sources.databases.find_dbs import FindDbs
 from relmgr.sources.databases.history import DatabaseFiles, DatabaseHistory
@@ -32,10 +32,14 @@ def read_releases(
     return tuple(reader.at(tag, commit, clone.tags[tag].date) for tag, commit in tags)
 
 
-def read_release_at(clone: Clone, project: Project, pin: PinConfig, abi: AbiReader, ref: str) -> ReleaseFacts:
-    """Return the same facts of one ref, as if it were released."""
-    commit = clone.commit(ref)
-    return _ReleaseReader(clone, project, pin, abi, [commit.sha]).at(ref, commit.sha, commit.committed_at)
+def read_releases_at(
+    clone: Clone, project: Project, pin: PinConfig, abi: AbiReader, refs: Sequence[str]
+) -> tuple[tuple[ReleaseFacts, ...], PinHistory]:
+    """Return the same facts of some refs, as if they were released, and the whole history of the pin behind them."""
+    commits = [clone.commit(ref) for ref in refs]
+    reader = _ReleaseReader(clone, project, pin, abi, [commit.sha for commit in commits])
+    facts = (reader.at(ref, commit.sha, commit.committed_at) for ref, commit in zip(refs, commits, strict=True))
+    return tuple(facts), reader.pin_history
 
 
 class _ReleaseReader:
@@ -44,9 +48,11 @@ class _ReleaseReader:
     def __init__(self, clone: Clone, project: Project, pin: PinConfig, abi: AbiReader, commits: Sequence[str]) -> None:
         starts = tuple(dict.fromkeys(commits))
         self._abi = abi
-        self._ancestry = read_ancestry(clone, starts)
-        history = pin_history(clone, project, pin, Scope("releases", starts, first_parent=False), abi)
-        self._crossings = [change for change in history.changes if change.abi and change.abi.crossing]
+        tags = release_tags(clone, project.repositories[pin.consumer])
+        self._ancestry = read_ancestry(clone, [*starts, *(commit for _, commit in tags)])
+        scope = Scope("releases", starts, first_parent=False)
+        self.pin_history = pin_history(clone, project, pin, scope, abi, self._ancestry)
+        self._crossings = [change for change in self.pin_history.changes if change.abi and change.abi.crossing]
         self._files = DatabaseFiles(clone, project.repositories[pin.consumer])
         self._databases = DatabaseHistory(self._files, clone, starts, self._ancestry)
         self._states = dict(zip(starts, pin_states(clone, project, pin, starts), strict=True))

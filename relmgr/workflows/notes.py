@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import pydantic_core
 
@@ -16,13 +16,14 @@ from relmgr.model.notes import Notes, NotesFacts, PullText
 from relmgr.model.project import PinConfig, Project
 from relmgr.model.pull_request import PullRequestRef
 from relmgr.model.ticket import ScannedFile
-from relmgr.render.engine import words_of
-from relmgr.render.notes import Form, render_notes
 from relmgr.sources.git.clone import Clone
 from relmgr.sources.notes.facts import audit_facts_of, read_notes_facts
 from relmgr.sources.notes.range import previous_release, train_ends
 from relmgr.sources.recorded_pulls import read_recorded_pulls
 from relmgr.workflows.locate import consumer_clone
+
+if TYPE_CHECKING:
+    from relmgr.render.notes import Form
 
 
 @dataclass(frozen=True)
@@ -107,4 +108,7 @@ def notes_text(project: Project, notes: Notes, form: str) -> str:
     if form == "json":
         # The same text as every other document's, but written by pydantic itself: notes can have 10,000 entries.
         return pydantic_core.to_json(notes, indent=2, by_alias=True).decode() + "\n"
-    return render_notes(notes, project.notes, cast(Form, form), forge=project.forge, words=words_of(project))
+    from relmgr.render.engine import words_of
+    from relmgr.render.notes import render_notes
+
+    return render_notes(notes, project.notes, cast("Form", form), forge=project.forge, words=words_of(project))

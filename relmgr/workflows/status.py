@@ -10,7 +10,7 @@ from relmgr.model.project import PinConfig, Project
 from relmgr.model.status import Status, StatusDatabase
 from relmgr.sources.pins.history import release_tags
 from relmgr.sources.provider.abi import AbiReader
-from relmgr.sources.releases import read_release_at, read_releases
+from relmgr.sources.releases import read_releases, read_releases_at
 from relmgr.workflows.locate import consumer_clone, default_ref
 from relmgr.workflows.pins import commit_at, show_pin
 
@@ -26,10 +26,9 @@ def show_status(project: Project, pin: PinConfig, at: datetime | None) -> Status
     clone = consumer_clone(project, pin)
     abi = AbiReader(project, pin)
     commit = commit_at(clone, default_ref(clone, project, pin), at)
-    now = read_release_at(clone, project, pin, abi, commit)
     tags = [tag for tag, _ in release_tags(clone, project.repositories[pin.consumer])]
     latest = [tag for tag in tags if at is None or clone.tags[tag].date <= at][-1:]
-    shipped = [read_release_at(clone, project, pin, abi, f"refs/tags/{tag}") for tag in latest]
+    (now, *shipped), _ = read_releases_at(clone, project, pin, abi, [commit, *(f"refs/tags/{tag}" for tag in latest)])
     return Status(
         consumer=project.repositories[pin.consumer].slug,
         provider=project.repositories[pin.provider].slug,

@@ -5,7 +5,7 @@ Not the last commit that touched a path: reverts and merges bring old content ba
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatch
@@ -90,12 +90,24 @@ class DatabaseFiles:
         return DatabaseFact(**fields, storage="content", oid=oid, size=size)
 
 
+def _steps(files: DatabaseFiles, clone: Clone, starts: Sequence[str]) -> Iterator[Step]:
+    """Yield the steps that touch databases, with those paths alone."""
+    folders = sorted({glob.rpartition("/")[0] for glob in files.patterns})
+    if not all(folders) or any(mark in folder for folder in folders for mark in "*?["):
+        yield from walk(clone, starts, files.patterns, first_parent=False, globs=True) if files.patterns else ()
+        return
+    # git compares trees twice as fast by folders as by patterns.
+    for step in walk(clone, starts, folders, first_parent=False):
+        if touched := tuple(one for one in step.touched if files.is_database(one[0])):
+            yield step._replace(touched=touched)
+
+
 class DatabaseHistory:
     """Every appearance of every database content over the histories of some starts."""
 
     def __init__(self, files: DatabaseFiles, clone: Clone, starts: Sequence[str], ancestry: Ancestry) -> None:
         self._files, self._ancestry = files, ancestry
-        steps = list(walk(clone, starts, files.patterns, first_parent=False, globs=True)) if files.patterns else []
+        steps = list(_steps(files, clone, starts))
         blobs = {(path, oid) for step in steps for path, *oids in step.touched for oid in oids if oid.strip("0")}
         self._known = {(fact_path, oid): fact for (fact_path, oid), fact in zip(blobs, files.facts(blobs), strict=True)}
         self._appearances: dict[str, list[_Appearance]] = {}

@@ -23,17 +23,24 @@ class Step(NamedTuple):
 
 
 def walk(
-    clone: Clone, starts: Sequence[str], paths: Sequence[str], *, first_parent: bool, globs: bool = False
+    clone: Clone,
+    starts: Sequence[str],
+    paths: Sequence[str],
+    *,
+    first_parent: bool,
+    globs: bool = False,
+    alone: bool = False,
 ) -> Iterator[Step]:
     """Yield a step for each commit and parent that differ at `paths`, newest first.
 
     A merge is repeated once for each parent that it differs from, or compared with its first parent only. With `globs`
-    the paths are patterns in which `*` stays within a folder.
+    the paths are patterns in which `*` stays within a folder. `alone`: only the commits of `starts` themselves.
     """
     if not starts:
         return
     lines = "--first-parent" if first_parent else "--full-history"
-    args = ["log", "-z", "--raw", "--no-abbrev", "--no-renames", "-m", lines, _FORMAT, "--end-of-options", *starts]
+    args = ["log", "-z", "--raw", "--no-abbrev", "--no-renames", "-m", lines, _FORMAT]
+    args += [*(["--no-walk=unsorted"] if alone else []), "--end-of-options", *starts]
     with clone.stream(*args, "--", *paths, globs=globs) as out:
         yield from _steps(_fields(out))
 

@@ -10,17 +10,16 @@ from relmgr.errors import RelmgrError, SourceError
 from relmgr.model.audit import ApiChange, AuditFacts
 from relmgr.model.notes import Direction, NotesFacts, ProviderRange, PullText, RangeFacts, SideFacts
 from relmgr.model.notes_settings import NotesSettings
-from relmgr.model.pins import PinHistory, PinState
+from relmgr.model.pins import PinChange, PinGap, PinHistory, PinState
 from relmgr.model.project import PinConfig, Project, Repository
 from relmgr.model.ticket import ScannedFile
 from relmgr.sources.databases.history import DatabaseFiles
 from relmgr.sources.git.clone import Clone
 from relmgr.sources.notes.fragments import read_fragments
 from relmgr.sources.notes.range import read_range, refuse_shallow
-from relmgr.sources.pins.history import Scope, pin_history, pin_state
+from relmgr.sources.pins.history import pin_state
 from relmgr.sources.provider.abi import AbiReader
-from relmgr.sources.provider.api_changes import read_api_changes
-from relmgr.sources.releases import read_release_at
+from relmgr.sources.releases import read_releases_at
 
 MAX_VERSION_FILE = 1_000_000
 
@@ -42,14 +41,15 @@ def read_notes_facts(
     # git does the work, in processes of its own: the slow walk over the databases overlaps with the others.
     with ThreadPoolExecutor(1) as pool:
         to_commit = clone.require(ends[1])
-        released = pool.submit(read_release_at, clone, project, pin, AbiReader(project, pin), to_commit)
+        released = pool.submit(read_releases_at, clone, project, pin, AbiReader(project, pin), [to_commit])
         range_ = read_range(clone, *ends, consumer.root)
-        changes = _pin_changes(clone, project, pin, range_, abi)
         fragments = read_fragments(clone, range_, consumer.root, gaps)
         before = _read_side(clone, project, pin, range_.from_commit, abi)
-        after = released.result().model_copy(update={"tag": range_.to})
+        (release,), history = released.result()
+    after = release.model_copy(update={"tag": range_.to})
+    changes, unread = _pin_changes(history, range_)
     provider = read_provider_range(project, pin, before.state, after.state, abi)
-    gaps += [f"{gap.path} at {gap.commit[:12]}: {gap.reason}" for gap in changes.gaps]
+    gaps += [f"{gap.path} at {gap.commit[:12]}: {gap.reason}" for gap in unread]
     gaps += [f"the pin at {ends[0]}: {gap}" for gap in before.state.gaps]
     return NotesFacts(
         consumer=consumer.slug,
@@ -59,7 +59,7 @@ def read_notes_facts(
         version=_read_version(clone, consumer, project.notes, range_.to_commit),
         pulls=pulls,
         fragments=fragments,
-        pin_changes=changes.changes,
+        pin_changes=changes,
         before=before,
         after=after,
         provider_range=provider,
@@ -72,7 +72,9 @@ def audit_facts_of(facts: NotesFacts, project: Project, pin: PinConfig) -> Audit
     """Return what an audit judges of a range: its pin moves and its end, as if released then."""
     contract = project.contract(pin)
     api: tuple[ApiChange, ...] = ()
-    if contract is not None:
+    if contract is not None and facts.pin_changes:
+        from relmgr.sources.provider.api_changes import read_api_changes
+
         api = tuple(read_api_changes(AbiReader(project, pin), contract, facts.pin_changes))
     return AuditFacts(
         consumer=facts.consumer,
@@ -85,14 +87,11 @@ def audit_facts_of(facts: NotesFacts, project: Project, pin: PinConfig) -> Audit
     )
 
 
-def _pin_changes(clone: Clone, project: Project, pin: PinConfig, range_: RangeFacts, abi: AbiReader) -> PinHistory:
-    """Return the pin's changes by commits of the range."""
-    starts = (range_.to_commit, f"^{range_.from_commit}")
-    history = pin_history(clone, project, pin, Scope(range_.to, starts, first_parent=False), abi)
+def _pin_changes(history: PinHistory, range_: RangeFacts) -> tuple[tuple[PinChange, ...], tuple[PinGap, ...]]:
+    """Return the pin's changes by commits of the range, and what of them could not be read."""
     commits = {commit.commit for commit in range_.commits}
     changes = tuple(change for change in history.changes if change.commit in commits)
-    gaps = tuple(gap for gap in history.gaps if gap.commit in commits)
-    return history.model_copy(update={"changes": changes, "gaps": gaps})
+    return changes, tuple(gap for gap in history.gaps if gap.commit in commits)
 
 
 def _read_side(clone: Clone, project: Project, pin: PinConfig, commit: str, abi: AbiReader) -> SideFacts:

@@ -6,7 +6,7 @@ A merged pull request owns the commits it brought in. A merge of a branch is no 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from relmgr.errors import SourceError, UserError
@@ -19,7 +19,7 @@ from relmgr.sources.pins.history import release_tags
 MAX_COMMITS = 200_000
 MAX_BODY = 65_536
 MAX_SUBJECT = 4_096
-_FORMAT = "--format=%H%x00%P%x00%aN%x00%cI%x00%s%x00%b"
+_FORMAT = "--format=%m%H%x00%P%x00%aN%x00%cI%x00%s%x00%b"
 _FIELDS = 6
 _NUMBERS_AT_END = re.compile(r"(?:\s*\(#\d{1,9}\))+\s*$")
 _NUMBER = re.compile(r"#(\d+)")
@@ -35,12 +35,12 @@ def read_range(clone: Clone, from_ref: str, to_ref: str, root: str = "") -> Rang
     """
     refuse_shallow(clone)
     from_commit, to_commit = clone.require(from_ref), clone.require(to_ref)
-    commits = _read_commits(clone, from_commit, to_commit, root)
+    ours, theirs = _log(clone, from_commit, to_commit)
+    commits = _commits(clone, ours, (from_commit, to_commit), root)
     if not commits:
         _refuse_empty(clone, from_ref, to_ref, (from_commit, to_commit))
-    if clone.merge_base(from_commit, to_commit) is None:
-        raise SourceError(f"{from_ref} and {to_ref} share no history", where=str(clone.path))
-    missing = _read_commits(clone, to_commit, from_commit, root)
+    _refuse_unrelated(clone, from_ref, to_ref, ours)
+    missing = _commits(clone, theirs, (to_commit, from_commit), root)
     gaps: list[str] = []
     return RangeFacts(
         from_=from_ref,
@@ -108,36 +108,45 @@ def _refuse_empty(clone: Clone, from_ref: str, to_ref: str, ends: tuple[str, str
     raise UserError(f"nothing lies between {from_ref} and {to_ref}", next_step="write two refs that differ: FROM..TO")
 
 
+def _refuse_unrelated(clone: Clone, from_ref: str, to_ref: str, rows: Sequence[_Row]) -> None:
+    """Refuse a range none of whose commits has a parent outside it: that parent would be what both sides share."""
+    inside = {row[0] for row in rows}
+    if all(inside.issuperset(row[1].split()) for row in rows):
+        raise SourceError(f"{from_ref} and {to_ref} share no history", where=str(clone.path))
+
+
 # -- reading --------------------------------------------------------------------------------------------------------
 
 
-def _read_commits(clone: Clone, excluded: str, tip: str, root: str) -> list[RangeCommit]:
-    """Return `excluded..tip`, oldest first, each with its kind; limited to what touches `root`."""
-    found = list(_log(clone, excluded, tip))
-    found.reverse()
-    kinds = _kinds(tip, {row[0]: (tuple(row[1].split()), _PULL_MERGE.match(row[4]) is not None) for row in found})
-    commits = [parse_commit(*row, kinds[row[0]]) for row in found]
+# id, parents, author, date, subject, body
+_Row = tuple[str, str, str, str, str, str]
+
+
+def _commits(clone: Clone, rows: Sequence[_Row], ends: tuple[str, str], root: str) -> list[RangeCommit]:
+    """Return what `ends[1]` has and `ends[0]` has not (`rows`), each with its kind; limited to what touches `root`."""
+    kinds = _kinds(ends[1], {row[0]: (tuple(row[1].split()), _PULL_MERGE.match(row[4]) is not None) for row in rows})
+    commits = [parse_commit(*row, kinds[row[0]]) for row in rows]
     if not root:
         return commits
-    args = ["log", "--full-history", "--format=%H", "--end-of-options", tip, f"^{excluded}", "--", root]
+    args = ["log", "--full-history", "--format=%H", "--end-of-options", ends[1], f"^{ends[0]}", "--", root]
     touching = set(clone.run(*args).split())
     owners = {commit.part_of for commit in commits if commit.commit in touching}
     return [commit for commit in commits if commit.commit in touching or commit.commit in owners]
 
 
-def _log(clone: Clone, excluded: str, tip: str) -> Iterator[tuple[str, str, str, str, str, str]]:
-    """Yield (id, parents, author, date, subject, body) of each commit, newest first."""
-    args = ["log", "-z", "--topo-order", _FORMAT, f"--max-count={MAX_COMMITS + 1}"]
-    with clone.stream(*args, "--end-of-options", tip, f"^{excluded}", "--") as out:
-        fields = out.read().split(b"\0")
+def _log(clone: Clone, from_commit: str, to_commit: str) -> tuple[list[_Row], list[_Row]]:
+    """Return the commits that only `to_commit` has and those that only `from_commit` has, oldest first, by one git."""
+    args = ["log", "-z", "--topo-order", "--left-right", _FORMAT, f"--max-count={MAX_COMMITS + 1}"]
+    with clone.stream(*args, "--end-of-options", f"{from_commit}...{to_commit}", "--") as out:
+        fields = out.read().decode("utf-8", "replace").split("\0")
     fields.pop()
     if len(fields) > MAX_COMMITS * _FIELDS:
-        raise SourceError(f"more than {MAX_COMMITS} commits", where=f"{excluded[:12]}..{tip[:12]}")
-    for index in range(0, len(fields), _FIELDS):
-        sha, parents, author, at, subject, body = (
-            f.decode("utf-8", "replace") for f in fields[index : index + _FIELDS]
-        )
-        yield sha, parents, author, at, subject, body
+        raise SourceError(f"more than {MAX_COMMITS} commits", where=f"{from_commit[:12]}..{to_commit[:12]}")
+    sides: dict[str, list[_Row]] = {">": [], "<": []}
+    for index in range(len(fields) - _FIELDS, -1, -_FIELDS):
+        marked, parents, author, at, subject, body = fields[index : index + _FIELDS]
+        sides[marked[0]].append((marked[1:], parents, author, at, subject, body))
+    return sides[">"], sides["<"]
 
 
 _Kind = tuple[CommitKind, str | None]
@@ -156,7 +165,8 @@ def parse_commit(
         numbers: tuple[int, ...] = (int(merge[1]),)
         title = next((line.strip() for line in body.splitlines() if line.strip()), subject)
     else:
-        tail = _NUMBERS_AT_END.search(subject)
+        # Looked for only where it can be: this is asked of every commit.
+        tail = _NUMBERS_AT_END.search(subject) if subject.rstrip().endswith(")") else None
         numbers = tuple(int(n) for n in _NUMBER.findall(tail[0])) if tail else ()
         title = subject[: tail.start()] if tail else subject
     return RangeCommit(
@@ -170,7 +180,7 @@ def parse_commit(
         numbers=numbers,
         kind=kind[0] if kind else "pull-merge" if merge else "change",
         part_of=kind[1] if kind else None,
-        picked_from=tuple(_PICKED.findall(body)),
+        picked_from=tuple(_PICKED.findall(body)) if "cherry picked" in body else (),
     )
 
 

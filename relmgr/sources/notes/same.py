@@ -96,8 +96,8 @@ def _equal(
     shapes: dict[_Shape, list[RangeCommit]] = defaultdict(list)
     known = {commit.commit: commit for commit in theirs}
     paths: set[str] = set()
-    for step in walk(clone, [from_commit, f"^{to_commit}"], [], first_parent=False):
-        if step.commit in known and step.touched:
+    for step in walk(clone, list(known), [], first_parent=False, alone=True):
+        if step.touched:
             shapes[_shape(step)].append(known[step.commit])
             paths |= {path for path, _, _ in step.touched}
     if not shapes:

@@ -154,12 +154,18 @@ def _version(tag: str) -> tuple[int, ...]:
 
 
 def pin_history(
-    clone: Clone, project: Project, pin: PinConfig, scope: Scope, abi: AbiReader | None = None
+    clone: Clone,
+    project: Project,
+    pin: PinConfig,
+    scope: Scope,
+    abi: AbiReader | None = None,
+    ancestry: Ancestry | None = None,
 ) -> PinHistory:
     """Return every change of the pin over `scope`, oldest first.
 
     A merge counts when it differs from every parent; on a first-parent walk the only parent is the first. With `abi`
-    each change carries the kernel ABI on both sides. Raises `SourceError` on a shallow clone, whose oldest commit would
+    each change carries the kernel ABI on both sides. `ancestry` is that of the scope's starts and of the release tags,
+    where it was read before. Raises `SourceError` on a shallow clone, whose oldest commit would
     look like the first pin (N4).
     """
     if clone.shallow:
@@ -171,7 +177,8 @@ def pin_history(
         return PinHistory(pin=pin.name, consumer=pin.consumer, scope=scope.name, head=scope.head, changes=())
     tags = release_tags(clone, reader.consumer)
     with ThreadPoolExecutor(1) as pool, reader.objects:
-        ancestry_read = pool.submit(read_ancestry, clone, [*scope.starts, *(commit for _, commit in tags)])
+        tips = [*scope.starts, *(commit for _, commit in tags)]
+        ancestry_read = pool.submit(read_ancestry, clone, tips) if ancestry is None else None
         gaps: list[PinGap] = []
         steps = list(
             _candidates(walk(clone, scope.starts, reader.paths, first_parent=scope.first_parent), reader, scope, gaps)
@@ -179,7 +186,9 @@ def pin_history(
         states = {
             commit: reader.state(commit) for step in steps for commit in (step.commit, *_compared(step.parents, scope))
         }
-        ancestry = ancestry_read.result()
+        if ancestry_read is not None:
+            ancestry = ancestry_read.result()
+    assert ancestry is not None
     changes = _changes(steps, states, scope, gaps, ancestry, abi)
     first_release = ancestry.first_containing(tags)
     bodies = {step.commit: step.body for step in steps}
