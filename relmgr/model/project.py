@@ -199,7 +199,10 @@ Permitted = Who | tuple[str, ...]
 
 
 class CommandSettings(Noun):
-    """Who may run which command in a comment: a permission on the repository, the owners, or a list of logins."""
+    """Who may run which command in a comment: a permission on the repository, the owners, or a list of logins.
+
+    `/relmgr smoke` starts a workflow of the repository, as its default branch has it; without one it says what to run.
+    """
 
     recheck: Permitted = "write"
     explain: Permitted = "anyone"
@@ -207,6 +210,11 @@ class CommandSettings(Noun):
     smoke: Permitted = "write"
     waive: Permitted = "owners"
     ticket: Permitted = "write"
+    smoke_workflow: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*\.ya?ml$",
+        description="file name of the workflow that `/relmgr smoke` starts",
+    )
 
     def who(self, command: str) -> Permitted:
         """Return who may run `command`."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from relmgr.model.actions import Action, UpsertComment
+from relmgr.model.actions import UpsertComment
 from relmgr.model.order import OrderPlan
 from relmgr.render.actions import thread_of, tidy
 from relmgr.render.comment import quoted
 from relmgr.render.engine import SHIPPED, Words
 
 
-def order_actions(plan: OrderPlan, words: Words = SHIPPED) -> tuple[Action, ...]:
+def order_actions(plan: OrderPlan, words: Words = SHIPPED) -> tuple[UpsertComment, ...]:
     """Return a comment on every pull request that something orders."""
     ordered = [pull for step in plan.order for pull in step]
     pulls = dict.fromkeys((*ordered, *(wait.pull for wait in plan.waits)))

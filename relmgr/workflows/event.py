@@ -1,51 +1,107 @@
-"""`relmgr gate check --event`: from an event to the pull request that is to be judged, or to why none is."""
+"""`relmgr gate check --event`: an event to what is judged, what its comment asks for, and the answer to that."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timezone
 from typing import NamedTuple
 
-from relmgr.gate.policies import shipped_rules
-from relmgr.gate.slash_commands import new_commands, permit_commands, read_commands
-from relmgr.model.event import ForgeEvent
+from relmgr.gate.asked import Asked, key_of, read_asked, why_unheard
+from relmgr.gate.policies import load_rules
+from relmgr.gate.slash_commands import needs_role, permit_commands
+from relmgr.model.actions import Action, UpsertCheck
+from relmgr.model.answer import Answer, AnswerPart
+from relmgr.model.event import EventComment, ForgeEvent
 from relmgr.model.project import Project
-from relmgr.model.slash_commands import Commenter
-from relmgr.sources.github.client import GitHub
+from relmgr.model.pull_request import PullRequestRef
+from relmgr.model.slash_commands import USAGE, Commenter, RefusedCommand, SlashCommands
+from relmgr.render.actions import gate_actions
+from relmgr.render.comment import quoted
 from relmgr.sources.github.facts import read_permission
+from relmgr.workflows.commands import Desk, part_of, refusal
 
 
 class Called(NamedTuple):
-    """What an event asks for: the pull request to judge (None: none), and why not, or what was refused."""
+    """The pull request that an event concerns, or None, and why not."""
 
-    subject: str | None
-    said: tuple[str, ...]
+    ref: PullRequestRef | None
+    why: str = ""
 
 
-def called_for(project: Project, event: ForgeEvent, github: GitHub) -> Called:
-    """Return what is to be judged. A comment calls for it with `/relmgr recheck`, from somebody who may (B5).
-
-    An edited comment does not run again what stood in it before (M8).
-    """
+def called_for(project: Project, event: ForgeEvent) -> Called:
+    """Return the pull request to look at; without asking the forge, as most events ask for nothing."""
     if event.subject is None:
-        return Called(None, (event.why,))
+        return Called(None, event.why)
     name = project.repository_named(event.subject.repository)
     if name is None:
-        return Called(None, (f"{event.subject.repository} is no repository of this project",))
-    subject = f"{project.repositories[name].slug}#{event.subject.number}"
+        return Called(None, f"{event.subject.repository} is no repository of this project")
+    ref = PullRequestRef(repository=project.repositories[name].slug, number=event.subject.number)
     if event.comment is None:
-        return Called(subject, ()) if event.judge else Called(None, (f"{event.action} changes nothing to judge by",))
-    policies = [rule.policy.id for rule in shipped_rules()]
-    found = new_commands(read_commands(event.comment.before, policies), read_commands(event.comment.body, policies))
-    if not found.commands and not found.refused:
-        return Called(None, ("the comment holds no command",))
-    permission = None
-    if not event.comment.is_bot:
-        permission = read_permission(github, event.subject.repository, event.comment.author)
-    by = Commenter(login=event.comment.author, is_bot=event.comment.is_bot, permission=permission)
-    permitted = permit_commands(found, by, project, datetime.now(timezone.utc))
-    said = tuple(f"line {one.line}: {one.why}" for one in permitted.refused)
-    other = tuple(
-        f"line {one.line}: {one.name} is not run from here" for one in permitted.commands if one.name != "recheck"
+        return Called(ref) if event.judge else Called(None, f"{event.action} changes nothing to judge by")
+    why = why_unheard(event.comment)
+    return Called(None, why) if why else Called(ref)
+
+
+def run_event(desk: Desk, event: ForgeEvent) -> Answer | None:
+    """Judge what is to be judged, do what a comment asks for, and make the forge say both; return the answer."""
+    answer = answer_comment(desk, event.comment) if event.comment else None
+    if event.comment is None or desk.was_judged:
+        snapshot, report = desk.judged
+        actions = gate_actions(snapshot, report, desk.words)
+        desk.postings.append(desk.sink.apply((*actions, *_queued(actions, event.queued))))
+    if answer is not None:
+        desk.postings.append(desk.sink.apply((answer,)))
+    return answer
+
+
+def _queued(actions: Iterable[Action], commit: str | None) -> list[Action]:
+    """Return the check once more for the commit that a merge queue tries out: it waits for it there."""
+    checks = [action for action in actions if isinstance(action, UpsertCheck)] if commit else []
+    return [check.model_copy(update={"commit": commit, "annotations": ()}) for check in checks]
+
+
+def answer_comment(desk: Desk, comment: EventComment) -> Answer | None:
+    """Do what a comment asks for, as far as its author may, and return the answer; None when it asks nothing new.
+
+    An edited comment does not run again what stood in it before (M8); what was said about that stays in the answer.
+    """
+    asked = read_asked(comment, [rule.policy.id for rule in load_rules(desk.project, desk.pull.base)])
+    if asked.is_nothing:
+        return None
+    permitted = permit_commands(asked.new, _commenter(desk, comment, asked), desk.project, datetime.now(timezone.utc))
+    # A waiver that was taken back is told by the judgement, which reads the comments anew.
+    parts = [*_parts(desk, asked, permitted), *(part_of(desk, command) for command in asked.taken_back)]
+    usages = list(USAGE.values()) if any(isinstance(one, RefusedCommand) for one in asked.entries) else []
+    foot = desk.words.render("comment/slash-commands.md.j2", d=SlashCommands(), usages=usages).strip()
+    return Answer(
+        thread=desk.ref,
+        comment=comment.id,
+        head=f"To [this comment]({comment.url}) of {quoted(comment.author)}:",
+        parts=tuple({part.key: part for part in parts}.values()),
+        foot=foot,
+        # What is only taken back is told where it was answered, and nowhere else.
+        only_update=not (asked.new.commands or asked.new.refused),
     )
-    asked = any(one.name == "recheck" for one in permitted.commands)
-    return Called(subject if asked else None, (*said, *other))
+
+
+def _parts(desk: Desk, asked: Asked, permitted: SlashCommands) -> list[AnswerPart]:
+    """Return a part for each line: run, refused, or kept from an earlier answer, in the order of the comment."""
+    run = {command.line: command for command in permitted.commands}
+    refused = {one.line: one for one in permitted.refused}
+    parts = []
+    for entry in asked.entries:
+        if entry.line in run:
+            parts.append(part_of(desk, run[entry.line]))
+        elif entry.line in refused:
+            parts.append(refusal(desk, entry, refused[entry.line]))
+        else:
+            parts.append(AnswerPart(key=key_of(entry), body=None))
+    return parts
+
+
+def _commenter(desk: Desk, comment: EventComment, asked: Asked) -> Commenter:
+    """Return who wrote the comment; the forge is asked what they may do only where that decides."""
+    permission = None
+    if any(needs_role(desk.project, command.name) for command in asked.new.commands):
+        permission = read_permission(desk.forge.github, desk.ref.repository, comment.author)
+    return Commenter(login=comment.author, is_bot=comment.is_bot, permission=permission)

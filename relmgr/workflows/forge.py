@@ -41,6 +41,11 @@ class Forge:
     landed: Landed = field(default_factory=dict)
     permissions: Permissions = field(default_factory=dict)
 
+    def base_of(self, ref: PullRequestRef) -> str | None:
+        """Return the branch that a pull request goes to; None where it could not be read."""
+        pull = self.pulls.found.get(ref)
+        return pull.base if pull else None
+
 
 def ask_forge(project: Project, github: GitHub, subject: PullRequestRef | None = None) -> Forge:
     """Ask for one pull request, or for all open ones of every repository; then for all that they depend on."""
@@ -152,8 +157,7 @@ def snapshot_on(
     """Return the facts about a pull request that the forge was asked about; its base is the forge's (T3)."""
     from relmgr.workflows.gate import snapshot_of
 
-    pull = forge.pulls.found.get(ref)
-    snapshot = snapshot_of(project, str(ref), at, calendars, base or (pull.base if pull else None))
+    snapshot = snapshot_of(project, str(ref), at, calendars, base or forge.base_of(ref))
     return with_forge(project, snapshot, forge)
 
 

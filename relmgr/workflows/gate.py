@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
-from relmgr.errors import RelmgrError, SourceError, UserError
+from relmgr.errors import RelmgrError, UserError
 from relmgr.gate.decide import report
 from relmgr.gate.depends_on import parse_declarations
 from relmgr.gate.policies import check_policy_text, load_rules
@@ -138,7 +138,7 @@ def _named(project: Project, subject: str) -> tuple[str, int]:
 def _clone(project: Project, name: str) -> Clone:
     repository = project.repositories[name]
     if repository.path is None:
-        raise SourceError(f"no clone of {repository.slug} at hand", next_step=f"give one with --repo {name}=PATH")
+        raise UserError(f"no clone of {repository.slug} at hand", next_step=f"give one with --repo {name}=PATH")
     return Clone.open(repository.path)
 
 

@@ -79,7 +79,7 @@ def test_explain_lists_every_policy(capsys: pytest.CaptureFixture[str], form: st
         (("gate", "check", "ROCm/MIOpen#1", "--snapshot", OLD), 2, "give either"),
         (("gate", "check", "ROCm/MIOpen"), 2, "is no pull request of this project"),
         (("gate", "check", "someone/else#1"), 2, "ROCm/MIOpen, ROCm/rocMLIR"),
-        (("gate", "check", "ROCm/rocMLIR#690"), 3, "--repo rocmlir=PATH"),
+        (("gate", "check", "ROCm/rocMLIR#690"), 2, "--repo rocmlir=PATH"),
         (("gate", "check", "--snapshot", "no-such"), 2, "miopen-1673-2022-08-05"),
         (("gate", "check", "--snapshot", OLD, "--at", "2022-08-05T10:00"), 2, "has no offset"),
         (("gate", "check", "--snapshot", OLD, "--assume", "rain"), 2, "is not understood"),

@@ -253,6 +253,9 @@ def test_a_checklist_becomes_an_issue_that_people_tick(miopen: str, standin: Sta
 # -- in GitHub Actions ------------------------------------------------------------------------------------------------
 
 
+PULL = {"number": 7, "head": {"repo": {"full_name": "acme/gadget"}}, "user": None}
+
+
 def event(tmp_path: Path, **payload: object) -> str:
     file = tmp_path / "event.json"
     file.write_text(json.dumps({"repository": {"full_name": "acme/gadget"}} | payload))
@@ -265,7 +268,7 @@ def test_an_event_is_judged_with_a_summary_and_annotations(
     monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request_target")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     standin.repos["acme/gadget"].threads[7]["title"] = "::error::not ours"
-    file = event(tmp_path, action="synchronize", pull_request={"number": 7})
+    file = event(tmp_path, action="synchronize", pull_request=PULL)
     code, out, err = run("gate", "check", "--event", file, *options(pair))
     assert (code, err) == (1, "")
     assert "**relmgr: blocked**" in (tmp_path / "summary.md").read_text()
@@ -279,28 +282,8 @@ def test_an_event_is_judged_with_a_summary_and_annotations(
     assert standin.writes() == []
 
 
-@pytest.mark.parametrize(
-    ("body", "permission", "code", "said"),
-    [
-        ("/relmgr recheck", "write", 1, "crosses the ABI"),
-        ("/relmgr recheck", "read", 0, "needs the permission 'write' on the repository, you have 'read'"),
-        ("please recheck", "write", 0, "the comment holds no command"),
-        ("> /relmgr recheck", "write", 0, "the comment holds no command"),
-    ],
-)
-def test_b5_a_comment_calls_for_it_from_somebody_who_may(
-    pair: Invented, standin: StandIn, tmp_path: Path, body: str, permission: str, code: int, said: str
-) -> None:
-    standin.repos["acme/gadget"].permissions["dev"] = permission
-    comment = {"body": body, "user": {"login": "dev", "type": "User"}}
-    file = event(tmp_path, action="created", issue={"number": 7, "pull_request": {}}, comment=comment)
-    found, out, err = run("gate", "check", "--event", file, *options(pair))
-    assert (found, err) == (code, "")
-    assert said in out
-
-
 def test_an_event_that_concerns_nothing_ends_well(pair: Invented, standin: StandIn, tmp_path: Path) -> None:
-    file = event(tmp_path, action="assigned", pull_request={"number": 7})
+    file = event(tmp_path, action="assigned", pull_request=PULL)
     code, out, _ = run("gate", "check", "--event", file, *options(pair))
     assert code == 0
     assert "assigned changes nothing to judge by" in out

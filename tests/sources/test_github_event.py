@@ -17,12 +17,20 @@ from tests.support.github_schema import node_modules
 from tests.support.services import missing, need
 
 REPOSITORY = {"full_name": "acme/gadget"}
-PULL = {"pull_request": {"number": 7}, "repository": REPOSITORY}
+OWN = {"full_name": "acme/gadget"}
+PULL = {"pull_request": {"number": 7, "head": {"repo": OWN}, "user": None}, "repository": REPOSITORY}
 
 
 def comment(action: str = "created", body: str | None = "/relmgr recheck", **more: Any) -> dict[str, Any]:
-    said = {"body": body, "user": {"login": "dev", "type": "User"}}
+    said = {
+        "id": 31,
+        "html_url": "https://github.com/acme/gadget/pull/7#issuecomment-31",
+        "updated_at": "2030-02-01T11:00:00Z",
+        "body": body,
+        "user": {"login": "dev", "type": "User"},
+    }
     return {
+        "sender": {"login": "dev", "type": "User"},
         "action": action,
         "issue": {"number": 7, "pull_request": {}},
         "comment": said,
@@ -52,9 +60,14 @@ def test_m8_what_changes_a_fact_is_judged_again(name: str, action: str, judged: 
 def test_the_merge_queue_names_its_pull_request() -> None:
     ref = f"refs/heads/gh-readonly-queue/main/pr-104-{'a' * 40}"
     event = event_of(
-        {"action": "checks_requested", "merge_group": {"head_ref": ref}, "repository": REPOSITORY}, "merge_group"
+        {
+            "action": "checks_requested",
+            "merge_group": {"head_ref": ref, "head_sha": "b" * 40},
+            "repository": REPOSITORY,
+        },
+        "merge_group",
     )
-    assert (str(event.subject), event.judge) == ("acme/gadget#104", True)
+    assert (str(event.subject), event.judge, event.queued) == ("acme/gadget#104", True, "b" * 40)
     other = event_of({"merge_group": {"head_ref": "refs/heads/main"}, "repository": REPOSITORY}, "merge_group")
     assert (other.subject, other.why) == (None, "the queue's branch names no pull request")
 
@@ -68,9 +81,34 @@ def test_a_comment_is_kept_with_what_stood_there_before() -> None:
         "/relmgr recheck",
         "dev",
     )
-    assert event_of(comment("deleted"), "issue_comment").subject is None
+    gone = event_of(comment("deleted"), "issue_comment").comment
+    assert gone is not None
+    assert (gone.before, gone.body) == ("/relmgr recheck", "")
     assert event_of(comment(issue={"number": 7}), "issue_comment").why == "the comment is on an issue"
     assert event_of(comment(body=None), "issue_comment").comment is not None
+
+
+@pytest.mark.parametrize("name", ["pull_request", "pull_request_target", "pull_request_review"])
+@pytest.mark.parametrize(
+    ("head", "user", "read_only"),
+    [
+        ({"repo": OWN}, {"login": "dev", "type": "User"}, False),
+        ({"repo": {"full_name": "mallory/gadget"}}, {"login": "dev", "type": "User"}, True),
+        ({"repo": None}, None, True),
+        ({"repo": OWN}, {"login": "dependabot[bot]", "type": "Bot"}, True),
+    ],
+)
+def test_whose_workflow_may_not_write(name: str, head: Any, user: Any, read_only: bool) -> None:
+    pull = {"number": 7, "head": head, "user": user}
+    event = event_of({"action": "opened", "pull_request": pull, "repository": REPOSITORY}, name)
+    assert event.read_only is (read_only and name != "pull_request_target")
+
+
+def test_what_somebody_else_wrote_into_a_comment_is_theirs() -> None:
+    edited = comment("edited", sender={"login": "mallory", "type": "User"}, changes={"body": {"from": "old"}})
+    found = event_of(edited, "issue_comment").comment
+    assert found is not None
+    assert (found.author, found.by) == ("dev", "mallory")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"issue": 3, "comment": 4}', '{"pull_request": {}}', "[" * 100_000])

@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from tests.support import github_actions as actions
 from tests.support import github_shapes as shapes
 from tests.support.github_graph import graph_root
 from tests.support.github_schema import missing_openapi, openapi
@@ -50,6 +51,8 @@ class Repo:
     statuses: list[dict[str, Any]] = field(default_factory=list)
     on_branch: dict[str, set[str]] = field(default_factory=dict)
     permissions: dict[str, str] = field(default_factory=dict)
+    workflows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    runs: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -551,6 +554,8 @@ ROUTES: list[tuple[str, Callable[..., tuple[int, Any]]]] = [
     (r"GET /commits/([0-9a-f]+)/check-runs", _list_checks),
     ("POST /check-runs", _post_check),
     (r"PATCH /check-runs/(\d+)", _patch_check),
+    (r"POST /actions/workflows/([^/]+)/dispatches", actions.dispatch),
+    (r"GET /actions/workflows/([^/]+)/runs", actions.list_runs),
     (r"GET /commits/([0-9a-f]+)/statuses", _list_statuses),
     (r"POST /statuses/([0-9a-f]+)", _post_status),
 ]

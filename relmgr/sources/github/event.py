@@ -13,7 +13,7 @@ from typing import Any
 from relmgr.errors import UserError
 from relmgr.model.event import EventComment, ForgeEvent
 from relmgr.model.pull_request import PullRequestRef
-from relmgr.sources.github.pulls import login_of
+from relmgr.sources.github.pulls import login_of, time_of
 
 MAX_EVENT_BYTES = 32 * 2**20
 # What changes a fact that policies judge by (M8): text, base, head, draft, labels, state.
@@ -55,7 +55,11 @@ def event_of(payload: dict[str, Any], name: str) -> ForgeEvent:
     if name in ("pull_request", "pull_request_target", "pull_request_review"):
         pull = payload["pull_request"]
         return ForgeEvent(
-            name=name, action=action, subject=_ref(payload, pull["number"]), judge=action in JUDGED_ACTIONS
+            name=name,
+            action=action,
+            subject=_ref(payload, pull["number"]),
+            judge=action in JUDGED_ACTIONS,
+            read_only=name != "pull_request_target" and _is_read_only(payload, pull),
         )
     if name == "merge_group":
         match = _QUEUE_REF.search(payload["merge_group"]["head_ref"])
@@ -66,24 +70,46 @@ def event_of(payload: dict[str, Any], name: str) -> ForgeEvent:
             action=action,
             subject=_ref(payload, int(match["number"])),
             judge=action == "checks_requested",
+            queued=payload["merge_group"]["head_sha"],
         )
     if name != "issue_comment":
         return _none(name, action, f"nothing is judged on {name}")
     if "pull_request" not in payload["issue"]:
         return _none(name, action, "the comment is on an issue")
-    if action not in ("created", "edited"):
-        return _none(name, action, "a comment was deleted")
-    comment = payload["comment"]
-    before = (payload.get("changes") or {}).get("body", {}).get("from", "") if action == "edited" else ""
-    said = EventComment(
-        body=comment["body"] or "",
-        before=before or "",
-        author=login_of(comment["user"]),
-        is_bot=bool(comment["user"]) and comment["user"]["type"] == "Bot",
-    )
     return ForgeEvent(
-        name=name, action=action, subject=_ref(payload, payload["issue"]["number"]), judge=False, comment=said
+        name=name,
+        action=action,
+        subject=_ref(payload, payload["issue"]["number"]),
+        judge=False,
+        comment=_comment(payload, action),
     )
+
+
+def _comment(payload: dict[str, Any], action: str | None) -> EventComment:
+    comment = payload["comment"]
+    text, before = comment["body"] or "", ""
+    if action == "edited":
+        before = (payload.get("changes") or {}).get("body", {}).get("from", text) or ""
+    elif action == "deleted":
+        text, before = "", text
+    author = login_of(comment["user"])
+    return EventComment(
+        id=comment["id"],
+        url=comment["html_url"],
+        body=text,
+        before=before,
+        author=author,
+        by=login_of(payload["sender"]) if action == "edited" else author,
+        is_bot=bool(comment["user"]) and comment["user"]["type"] == "Bot",
+        at=time_of(comment["updated_at"]),
+    )
+
+
+def _is_read_only(payload: dict[str, Any], pull: dict[str, Any]) -> bool:
+    """Tell whether GitHub withholds a token that may write: from forks, and from Dependabot."""
+    whose = pull["head"].get("repo")
+    is_fork = not whose or whose["full_name"] != payload["repository"]["full_name"]
+    return is_fork or login_of(pull.get("user")) == "dependabot[bot]"
 
 
 def _name_of(payload: dict[str, Any]) -> str:

@@ -122,7 +122,7 @@ def read_comments(github: GitHub, ref: PullRequestRef) -> tuple[PullRequestComme
         PullRequestComment(
             author=login_of(entry["user"]),
             body=entry["body"] or "",
-            created_at=_time(entry["created_at"]),
+            created_at=time_of(entry["created_at"]),
             url=entry["html_url"],
         )
         for entry in github.get_all(f"/repos/{slug}/issues/{ref.number}/comments")
@@ -246,8 +246,8 @@ def pull_of(node: dict[str, Any], slug: str) -> PullRequest:
         merged_into=None,
         merge_commit=node["mergeCommit"]["oid"] if node["mergeCommit"] else None,
         merged_at=_time_or_none(node["mergedAt"]),
-        created_at=_time(node["createdAt"]),
-        updated_at=_time(node["updatedAt"]),
+        created_at=time_of(node["createdAt"]),
+        updated_at=time_of(node["updatedAt"]),
         last_push_at=_last_push(node, head),
         mergeable=_MERGEABLE.get(node["mergeable"]),
         labels=tuple(label["name"] for label in node["labels"]["nodes"]) if node["labels"] else (),
@@ -267,7 +267,7 @@ def _comments(page: dict[str, Any] | None) -> tuple[PullRequestComment, ...] | N
         PullRequestComment(
             author=login_of(one["author"]),
             body=one["body"],
-            created_at=_time(one["createdAt"]),
+            created_at=time_of(one["createdAt"]),
             url=one["url"],
             is_bot=bool(one["author"]) and one["author"]["__typename"] == "Bot",
             association=one["authorAssociation"].lower(),
@@ -286,7 +286,7 @@ def _last_push(node: dict[str, Any], head: dict[str, Any] | None) -> datetime | 
     """
     items = node["timelineItems"]["nodes"]
     forced = [item["createdAt"] for item in items if item["__typename"] == "HeadRefForcePushedEvent"]
-    times = [_time(text) for text in (*forced, *([head["committedDate"]] if head else []))]
+    times = [time_of(text) for text in (*forced, *([head["committedDate"]] if head else []))]
     return max(times, default=None)
 
 
@@ -350,9 +350,10 @@ def _said(error: SourceError) -> str:
     return " ".join(str(error).split())
 
 
-def _time(text: str) -> datetime:
+def time_of(text: str) -> datetime:
+    """Return a time as GitHub writes it."""
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def _time_or_none(text: str | None) -> datetime | None:
-    return _time(text) if text else None
+    return time_of(text) if text else None
