@@ -16,9 +16,10 @@ from relmgr.cli.options import (
     range_options,
 )
 from relmgr.cli.output import Output
+from relmgr.cli.paths import FILE
 from relmgr.cli.pin_bisect import bisect
 from relmgr.cli.pin_bump import bump
-from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE
+from relmgr.errors import EXIT_BLOCKED, EXIT_OK, EXIT_SOURCE, UserError
 
 
 @click.group(name="pin")
@@ -86,9 +87,8 @@ def show(
 @project_options
 @pin_option
 @click.option("--ref", metavar="REF", help="Branch, tag or commit (default: the default branch).")
-@click.option(
-    "--archive", type=click.Path(dir_okay=False, path_type=Path), help="The pinned ref's archive, for its digest."
-)
+@click.option("--archive", type=FILE, help="The pinned ref's archive, for its digest.")
+@click.option("--download", is_flag=True, help="Read that archive from the forge.")
 @at_option
 @output_options
 def check(
@@ -96,14 +96,21 @@ def check(
     pin_name: str | None,
     ref: str | None,
     archive: Path | None,
+    download: bool,
     at: str | None,
     output: Output,
 ) -> int:
     """Every safety check on the current pin; exit code 1 when one blocks."""
+    from relmgr.sources.pins.archive import ArchiveFile, ArchiveSource
+    from relmgr.sources.pins.download import forge_archives
     from relmgr.workflows.locate import named_pin
     from relmgr.workflows.pins import check_pin
 
+    if archive and download:
+        raise UserError("--archive is there already", next_step="drop --download")
     loaded = chosen.load()
-    document = check_pin(loaded, named_pin(loaded, pin_name), ref, instant(at, loaded), archive)
+    source: ArchiveSource | None = ArchiveFile(archive) if archive else None
+    source = forge_archives(loaded.forge) if download else source
+    document = check_pin(loaded, named_pin(loaded, pin_name), ref, instant(at, loaded), source)
     output.emit(document, template="pin/check")
     return EXIT_BLOCKED if document.blocks else EXIT_OK

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
 from relmgr.model.base import Level, Noun, Outcome
 from relmgr.model.pins import AbiChange, PinFinding, PinSide, RefKind
+from relmgr.model.verdict import Verdict
 
 Direction = Literal["forward", "back", "aside", "unknown", "none"]
 BAD = (Outcome.FAILED, Outcome.PENDING, Outcome.UNKNOWN)
@@ -31,7 +33,7 @@ class PinStep(Noun):
     """One pin of the bump. `repository` and `ref` are what the sites will say; `commit` is what that means.
 
     `commits` are first parents between both sides, newest first; `more` counts those that are not listed. `direction`
-    tells whether they come in or are taken back.
+    tells whether they come in or are taken back. `reverted_by` took the last bump to this very commit back.
     """
 
     pin: str
@@ -49,6 +51,7 @@ class PinStep(Noun):
     compare_url: str | None
     flags: dict[str, str]
     findings: tuple[PinFinding, ...]
+    reverted_by: str | None = None
 
     @property
     def crosses(self) -> bool:
@@ -64,7 +67,11 @@ class StaleDatabase(Noun):
 
 
 class BumpPlan(Noun):
-    """The document of `pin bump`. `reasons` are those given for what would be refused otherwise."""
+    """The document of `pin bump`. `reasons` are those given for what would be refused otherwise.
+
+    `verdicts` are the gate's, at the instant `judged_at`, on the pull request that it would be: into `base`, with these
+    edits, by the rules and waivers of `base`. `subject` is what a waiver calls it as long as it is not open.
+    """
 
     consumer: str
     base: str
@@ -77,6 +84,9 @@ class BumpPlan(Noun):
     invalidates: tuple[StaleDatabase, ...]
     tickets: tuple[str, ...]
     reasons: dict[str, str]
+    subject: str = ""
+    judged_at: datetime | None = None
+    verdicts: tuple[Verdict, ...] = ()
 
     @property
     def is_noop(self) -> bool:
@@ -84,14 +94,27 @@ class BumpPlan(Noun):
         return not self.edits
 
     @property
-    def refusals(self) -> tuple[PinFinding, ...]:
-        """What forbids it: blocking checks that failed or could not tell."""
-        return tuple(
-            finding
-            for step in self.steps
-            for finding in step.findings
-            if finding.level is Level.BLOCK and finding.outcome in BAD
-        )
+    def complaints(self) -> tuple[PinFinding, ...]:
+        """What the checks on the pin found, worst first, but for what a waiver of the same name lifts."""
+        lifted = {verdict.policy for verdict in self.verdicts if verdict.is_waived}
+        found = [one for step in self.steps for one in step.findings if one.outcome in BAD and one.check not in lifted]
+        return tuple(sorted(found, key=lambda one: one.level is not Level.BLOCK))
+
+    @property
+    def stops(self) -> tuple[Verdict, ...]:
+        """The gate's verdicts that forbid it: what failed already, or could not be told although it stands already."""
+        return tuple(verdict for verdict in self.verdicts if verdict.blocks and "answered_by" not in verdict.evidence)
+
+    @property
+    def waits(self) -> tuple[Verdict, ...]:
+        """What it has to wait for once it is open; a verdict that a reason answered waits for its waiver."""
+        return tuple(one for one in self.verdicts if one.holds or (one.blocks and "answered_by" in one.evidence))
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """The names of the checks and policies that forbid writing it; each is told once."""
+        found = [one.check for one in self.complaints if one.level is Level.BLOCK]
+        return tuple(dict.fromkeys([*found, *(verdict.policy for verdict in self.stops)]))
 
     @property
     def crosses(self) -> bool:

@@ -14,9 +14,14 @@ from relmgr.render.engine import SHIPPED, Words, short
 MAX_TITLE = 120
 
 
-def branch_of(family: str, steps: Sequence[PinStep]) -> str:
-    """Return the branch of one attempt: one of a (family, ref)."""
+def branch_of(family: str, steps: Sequence[PinStep], base: str | None = None) -> str:
+    """Return the branch of one attempt: one of a (family, ref), and of a `base` that is not the default branch.
+
+    After a revert a bump to the same commit is another attempt: the pull request of the first was merged.
+    """
     words = [_word(family), *(_word(short(step.ref)) for step in steps[:1])]
+    words += [f"on-{_word(base)}"] if base else []
+    words += [f"after-{step.reverted_by[:12]}" for step in steps[:1] if step.reverted_by]
     return f"relmgr/bump-{'-'.join(words)}"
 
 

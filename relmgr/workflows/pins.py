@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from pathlib import Path
 
 from relmgr.errors import SourceError, UserError
 from relmgr.model.pins import PinChange, PinCheck, PinHistory, PinShow, ShownAbi, ShownSite, SitePin
 from relmgr.model.project import PinConfig, Project
 from relmgr.sources.git.clone import Clone
+from relmgr.sources.pins.archive import ArchiveSource
 from relmgr.sources.pins.checks import gather, run_checks
 from relmgr.sources.pins.history import all_refs, one_branch, pin_history, pin_state, release_branches
 from relmgr.sources.provider.abi import AbiReader
@@ -61,7 +61,7 @@ def show_pin(project: Project, pin: PinConfig, ref: str | None, at: datetime | N
 
 
 def check_pin(
-    project: Project, pin: PinConfig, ref: str | None, at: datetime | None, archive: Path | None = None
+    project: Project, pin: PinConfig, ref: str | None, at: datetime | None, archive: ArchiveSource | None = None
 ) -> PinCheck:
     """Run every safety check on the pin at `ref` as of `at`."""
     clone = consumer_clone(project, pin)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 
 from relmgr.errors import SourceError, UserError
 from relmgr.model.base import Level, Outcome
 from relmgr.model.bump import Direction, LineEdit, ListedCommit, PinStep
+from relmgr.model.facts import PinDigest
 from relmgr.model.pins import PinChange, PinFinding, PinSide, PinState, SitePin
 from relmgr.model.project import Contract, PinConfig, Project, Repository
 from relmgr.sources.git.clone import HEX40, Clone, NamedRef
-from relmgr.sources.pins.archive import differing_paths, read_archive
+from relmgr.sources.pins.archive import ArchiveFile, ArchiveSource, differing_paths
 from relmgr.sources.pins.checks import gather, run_checks
 from relmgr.sources.pins.classify import abi_change, classify
 from relmgr.sources.pins.history import one_branch, pin_history, pin_state
+from relmgr.sources.pins.reverted import reverted_bumps
 from relmgr.sources.pins.sites import MAX_PIN_FILE, Intent, decode, parse_site, rewrite
 from relmgr.sources.provider.abi import AbiReader
 from relmgr.sources.provider.refs import ProviderRefs
@@ -32,7 +33,7 @@ class Target:
 
     pin: PinConfig
     to: str
-    archive: Path | None = None
+    archive: ArchiveSource | None = None
     drop_digest: bool = False
     allow_rollback: str | None = None
     allow_reverted: str | None = None
@@ -45,6 +46,7 @@ class Move:
     step: PinStep
     contents: dict[str, bytes | str]
     edits: tuple[LineEdit, ...]
+    digest: PinDigest | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ def plan_move(project: Project, clone: Clone, base: str, target: Target, now: da
     provider, contract = at.refs.repository, project.contract(target.pin)
     ref = _written(at.named, target.to)
     flags, flags_finding = _flags(at, contract)
-    digest, digest_finding = _digest(at, target)
+    known, digest_finding = _digest(at, target, moves=ref != at.pin.ref or bool(flags))
+    digest = known.declared if known else None
     intent = Intent(ref=ref, digest=digest, drop_digest=target.drop_digest, flags=tuple(flags.items()))
     contents, edits = _rewritten(project, at, target.pin, intent)
     new = at.pin.model_copy(
@@ -79,6 +82,7 @@ def plan_move(project: Project, clone: Clone, base: str, target: Target, now: da
             "digest": None if target.drop_digest else digest or at.pin.digest,
         }
     )
+    changes = pin_history(clone, project, target.pin, one_branch(clone, base)).changes
     old_commit = at.refs.clone.resolve(at.pin.ref) if at.refs.clone else None
     direction = _direction(at.refs.clone, old_commit, at.named.commit)
     commits, more = _commits(at.refs.clone, old_commit, at.named.commit, direction)
@@ -98,11 +102,12 @@ def plan_move(project: Project, clone: Clone, base: str, target: Target, now: da
         compare_url=_compare(project, provider, old_commit, at.named.commit),
         flags=flags,
         findings=(
-            *_check(project, at, target, new, now, edits),
+            *_check(at, target, new, now, changes),
             *(one for one in (digest_finding, flags_finding) if one),
         ),
+        reverted_by=_reverted_by(at, changes),
     )
-    return Move(step, contents, edits)
+    return Move(step, contents, edits, known)
 
 
 def _read_now(project: Project, clone: Clone, base: str, target: Target) -> _Now:
@@ -164,29 +169,34 @@ def _holds(clone: Clone | None, commit: str, word: str) -> bool:
     return bool(clone and clone.run("grep", "-l", "-w", "-F", "-e", word, commit, check=False))
 
 
-def _digest(at: _Now, target: Target) -> tuple[str | None, PinFinding | None]:
-    """Return the digest to write (None: none), and why there is none where one is used (P1, P16)."""
-    check = "pin-digest-known"
-    kept = target.archive is None and _written(at.named, target.to) == at.pin.ref
-    if at.pin.digest is None or target.drop_digest or kept:
+def _digest(at: _Now, target: Target, *, moves: bool) -> tuple[PinDigest | None, PinFinding | None]:
+    """Return the digest of the archive that the new line names, compared with the ref's tree, and why there is none.
+
+    Both are None where the pin has no digest, or it stays (P1, P16).
+    """
+    ref, slug = _written(at.named, target.to), at.pin.repository or at.refs.repository.slug
+    if at.pin.digest is None or target.drop_digest or not (moves or isinstance(target.archive, ArchiveFile)):
         return None, None
-    evidence: dict[str, object] = {"digest": at.pin.digest, "ref": target.to}
-    if target.archive is None:
-        remedy = f"give the archive of {at.refs.repository.slug}@{target.to}: --archive FILE; or --drop-digest"
-        return None, PinFinding(
-            check=check, outcome=Outcome.UNKNOWN, level=Level.BLOCK, evidence=evidence, remedy=remedy
-        )
-    archive = read_archive(target.archive)
-    differing: list[str] = []
-    if at.refs.clone is not None and at.named.commit is not None:
-        differing = differing_paths(archive, at.refs.clone, at.named.commit)
-    if differing:
+    evidence: dict[str, object] = {"digest": at.pin.digest, "ref": ref}
+    remedy = f"download the archive of {slug}@{ref} and give it with --archive FILE; or --drop-digest"
+    if target.archive is None or at.refs.clone is None or at.named.commit is None:
+        return None, _no_digest(Outcome.UNKNOWN, evidence, remedy)
+    try:
+        archive = target.archive.read(slug, ref)
+    except SourceError as error:
+        if isinstance(target.archive, ArchiveFile):
+            raise
+        return None, _no_digest(Outcome.UNKNOWN, evidence | {"not_read": " ".join(str(error).split())}, remedy)
+    if differing := differing_paths(archive, at.refs.clone, at.named.commit):
         evidence |= {"statement": "the archive holds another tree than the ref", "differing": differing[:5]}
-        remedy = "download the archive of that very ref"
-        return None, PinFinding(
-            check=check, outcome=Outcome.FAILED, level=Level.BLOCK, evidence=evidence, remedy=remedy
-        )
-    return f"sha256:{archive.sha256}", None
+        remedy = f"fetch {at.refs.where}, then look whether somebody moved {ref}; an --archive must be of that very ref"
+        return None, _no_digest(Outcome.FAILED, evidence, remedy)
+    found = PinDigest(pin=target.pin.name, ref=ref, declared=archive.digest, archive=archive.digest, same_tree=True)
+    return found, None
+
+
+def _no_digest(outcome: Outcome, evidence: dict[str, object], remedy: str) -> PinFinding:
+    return PinFinding(check="pin-digest-matches", outcome=outcome, level=Level.BLOCK, evidence=evidence, remedy=remedy)
 
 
 def _rewritten(
@@ -237,10 +247,9 @@ def _shown(line: str) -> str:
 
 
 def _check(
-    project: Project, at: _Now, target: Target, new: SitePin, now: datetime, edits: tuple[LineEdit, ...]
+    at: _Now, target: Target, new: SitePin, now: datetime, changes: tuple[PinChange, ...]
 ) -> tuple[PinFinding, ...]:
     """Run the checks of `pin check` on the pin as it would be, with the move as its last change."""
-    changes = pin_history(at.clone, project, target.pin, one_branch(at.clone, at.commit)).changes
     proposed = PinChange(
         commit="0" * 40,
         committed_at=now,
@@ -254,43 +263,32 @@ def _check(
     )
     sites = tuple(site.model_copy(update={"ref": new.ref, "ref_kind": new.ref_kind}) for site in at.state.sites)
     state = at.state.model_copy(update={"pin": new, "sites": sites})
-    moved = (*changes, proposed) if edits else changes
-    facts = gather(target.pin, state, new, moved, at.refs, now, target.archive)
+    moved = (*changes, proposed) if proposed.kinds else changes
+    facts = gather(target.pin, state, new, moved, at.refs, now)
     # The ref as it was asked for is what may be ambiguous, and what it names is what gets pinned.
     asked = at.refs.clone.name_ref(target.to) if at.refs.clone else None
     named = asked if asked and (asked.is_ambiguous or asked.tag_object) else facts.named
     findings = run_checks(replace(facts, named=named))
     kept = [one for one in findings if one.check not in ("pin-age", "pin-digest-matches")]
-    return tuple(_allowed(one, target) for one in (*kept, _not_reverted(at, target, changes)))
+    return tuple(_allowed(one, target) for one in kept)
 
 
-def _not_reverted(at: _Now, target: Target, changes: tuple[PinChange, ...]) -> PinFinding:
-    """A ref whose bump was reverted is not proposed again until the provider moved past it (P11)."""
-    check, clone, commit = "pin-not-reverted-before", at.refs.clone, at.named.commit
-    by_commit = {change.commit: change for change in changes}
-    for revert in (change for change in changes if change.reverts in by_commit):
-        undone = by_commit[revert.reverts or ""]
-        was = clone.resolve(undone.new.ref) if clone and undone.new else None
-        if clone and was and commit and clone.is_ancestor(commit, was) and not _is_behind(at, commit):
-            evidence: dict[str, object] = {"ref": target.to, "reverted_by": revert.commit, "pr": revert.pr}
-            remedy = "bump past it, to a commit that holds the cure; or say --allow-reverted REASON"
-            return PinFinding(check=check, outcome=Outcome.FAILED, level=Level.BLOCK, evidence=evidence, remedy=remedy)
-    return PinFinding(check=check, outcome=Outcome.PASSED, level=Level.BLOCK, evidence={}, remedy="")
-
-
-def _is_behind(at: _Now, commit: str) -> bool:
-    """Tell whether the pin in force holds the commit already: then it is no new attempt."""
-    old = at.refs.clone.resolve(at.pin.ref) if at.refs.clone else None
-    return bool(at.refs.clone and old and at.refs.clone.is_ancestor(commit, old))
+def _reverted_by(at: _Now, changes: tuple[PinChange, ...]) -> str | None:
+    """Return the commit that took the last bump to this very commit back (P11); the gate judges it."""
+    commit = at.named.commit
+    same = [one for one in reverted_bumps(changes, at.refs.clone) if commit and one.commit == commit]
+    return same[-1].revert.commit if same else None
 
 
 def _allowed(finding: PinFinding, target: Target) -> PinFinding:
-    reason = {"pin-moves-forward": target.allow_rollback, "pin-not-reverted-before": target.allow_reverted}.get(
-        finding.check
-    )
-    if not reason or finding.outcome is not Outcome.FAILED:
+    """Let a rollback pass that a person gives a reason for, and say how to give one."""
+    if finding.check != "pin-moves-forward" or finding.outcome is not Outcome.FAILED:
         return finding
-    return finding.model_copy(update={"outcome": Outcome.PASSED, "evidence": finding.evidence | {"allowed": reason}})
+    if not target.allow_rollback:
+        remedy = "move to a descendant of the old pin, or give the reason: --allow-rollback REASON"
+        return finding.model_copy(update={"remedy": remedy})
+    evidence = finding.evidence | {"answered_by": target.allow_rollback}
+    return finding.model_copy(update={"outcome": Outcome.PASSED, "evidence": evidence})
 
 
 def _direction(clone: Clone | None, old: str | None, new: str | None) -> Direction:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from relmgr.errors import SourceError
 from relmgr.model.base import Level, Outcome
+from relmgr.model.companion import Companion
 from relmgr.model.facts import PinAncestry
 from relmgr.model.pins import PinChange, PinFinding, PinState, SitePin
 from relmgr.model.project import PinConfig, Repository
 from relmgr.sources.git.clone import NamedRef
-from relmgr.sources.pins.archive import differing_paths, read_archive
+from relmgr.sources.pins.archive import ArchiveSource, differing_paths
 from relmgr.sources.provider.placing import place_pin
 from relmgr.sources.provider.refs import ProviderRefs
+
+COMPANION_HEAD = "pin-not-a-companion-head"
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class PinFacts:
     placed: PinAncestry | None
     gap: str | None
     now: datetime
-    archive: Path | None = None
+    archive: ArchiveSource | None = None
 
     @property
     def provider(self) -> Repository:
@@ -51,7 +53,7 @@ def gather(
     changes: tuple[PinChange, ...],
     refs: ProviderRefs,
     now: datetime,
-    archive: Path | None = None,
+    archive: ArchiveSource | None = None,
 ) -> PinFacts:
     """Resolve the pin at the provider, once, for all checks; a source that fails becomes `gap`."""
     named, placed, gap = None, None, None
@@ -198,7 +200,7 @@ def check_reachable_from_branch(facts: PinFacts) -> PinFinding:
 
 def check_not_a_squashed_head(facts: PinFacts) -> PinFinding:
     """The pin is not the head of a pull request whose squash is on the branch (P12)."""
-    check = "pin-not-a-companion-head"
+    check = COMPANION_HEAD
     placed = facts.placed
     if placed is None:
         return _unread(check, facts)
@@ -217,35 +219,51 @@ def check_not_a_squashed_head(facts: PinFacts) -> PinFinding:
     return _finding(check, Outcome.FAILED, evidence | {"pulls": list(placed.pulls)}, remedy)
 
 
+def with_companion(finding: PinFinding, companion: Companion) -> PinFinding:
+    """Return a finding on a companion's head with what the forge says of that pull request (P12)."""
+    pull, merged = str(companion), companion.merged_as
+    if companion.state == "open":
+        remedy = f"{pull} is still open: merge it, then pin its commit on {companion.base}"
+    elif merged is None:
+        remedy = f"{pull} was closed without a merge: no branch will hold this commit, so pin another"
+    elif companion.same_tree:
+        remedy = f"pin {merged}: {pull} was merged as that, with the same tree; fetch the provider's clone first"
+    else:
+        tree = "another tree" if companion.same_tree is False else "a tree that could not be compared"
+        remedy = f"{pull} was merged as {merged}, with {tree}: look at what differs before you pin that"
+    evidence = finding.evidence | {"pull": pull, "state": companion.state}
+    return finding.model_copy(update={"evidence": evidence | ({"squash": merged} if merged else {}), "remedy": remedy})
+
+
 def check_digest(facts: PinFacts) -> PinFinding:
     """The digest is that of the archive; if not, tell changed bytes of the same tree from a moved tag (P1)."""
     check, digest = "pin-digest-matches", facts.pin.digest
     if digest is None:
         return _finding(check, Outcome.SKIPPED, {"reason": "the pin has no digest"})
     evidence: dict[str, object] = {"ref": facts.pin.ref, "digest": digest}
+    slug = facts.pin.repository or facts.provider.slug
     if facts.archive is None:
-        remedy = f"download the archive of {facts.pin.repository}@{facts.pin.ref} and give it with --archive FILE"
+        remedy = f"--download reads the archive of {slug}@{facts.pin.ref}; or give it with --archive FILE"
         return _finding(check, Outcome.UNKNOWN, evidence | {"not_read": "the archive"}, remedy)
     try:
-        archive = read_archive(facts.archive)
-        if f"sha256:{archive.sha256}" == digest:
+        archive = facts.archive.read(slug, facts.pin.ref)
+        if archive.digest == digest:
             return _finding(check, Outcome.PASSED, evidence)
-        evidence |= {"archive": f"sha256:{archive.sha256}", "archive_commit": archive.commit}
+        evidence |= {"archive": archive.digest, "archive_commit": archive.commit}
         commit = facts.named.commit if facts.named else None
         if facts.refs.clone is None or commit is None:
             return _finding(check, Outcome.UNKNOWN, evidence | {"not_read": "the tag's tree"}, _clone_hint(facts))
         differing = differing_paths(archive, facts.refs.clone, commit)
     except SourceError as error:
-        return _finding(
-            check, Outcome.UNKNOWN, evidence | {"not_read": str(error)}, "give the archive as the forge serves it"
-        )
+        remedy = f"give the archive of {slug}@{facts.pin.ref} as the forge serves it: --archive FILE"
+        return _finding(check, Outcome.UNKNOWN, evidence | {"not_read": " ".join(str(error).split())}, remedy)
     if differing:
         evidence |= {"statement": "tag moved", "differing": differing[:5]}
         return _finding(
             check, Outcome.FAILED, evidence, "stop: the archive holds another tree than the tag; ask who moved it"
         )
     evidence["statement"] = "archive bytes changed, the tree is the same"
-    return _finding(check, Outcome.FAILED, evidence, f"set the digest to sha256:{archive.sha256}, or drop it")
+    return _finding(check, Outcome.FAILED, evidence, f"set the digest to {archive.digest}, or drop it")
 
 
 def check_age(facts: PinFacts) -> PinFinding:

@@ -1,4 +1,4 @@
-"""Where the commit that a pin names stands in the provider's history: read once, for `pin check`, bumps and the gate."""
+"""Where a pinned commit stands in the provider's history: read once, for `pin check`, bumps and the gate."""
 
 from __future__ import annotations
 
