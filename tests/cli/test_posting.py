@@ -127,28 +127,6 @@ def test_an_order_of_half_the_repositories_is_refused(pair: Invented, standin: S
     assert "Could not resolve to a Repository with the name 'acme/forge'" in err
 
 
-def test_a_bump_is_pushed_and_opened_once_and_its_successor_supersedes_it(
-    pair: Invented, standin: StandIn, tmp_path: Path
-) -> None:
-    pair.gadget.git("init", "-q", "--bare", str(tmp_path / "origin.git"))
-    pair.gadget.git("remote", "add", "origin", str(tmp_path / "origin.git"))
-    code, out, err = run("pin", "bump", *options(pair), "--to", "trunk", "--pull-request")
-    assert (code, err) == (0, "")
-    assert "pushed (created)" in out
-    (bump,) = [entry for entry in standin.repos["acme/gadget"].threads.values() if entry["head"].startswith("relmgr/")]
-    assert bump["title"] == f"Bump forge to {str(pair.forge_at[50])[:12]} (kernel ABI 42 -> 50)"
-    assert "Tickets to file before this merges (`relmgr kdb ticket`): gfx90a." in bump["body"]
-    assert f"[compare](https://github.com/acme/forge/compare/{pair.forge_at[42]}...{pair.forge_at[50]})" in bump["body"]
-    writes = len(standin.writes())
-    code, out, _ = run("pin", "bump", *options(pair), "--to", "trunk", "--pull-request")
-    assert (code, len(standin.writes())) == (0, writes)
-    assert "pushed (unchanged)" in out
-    pair.forge.commit("more", {"x.txt": "x"}, at="2030-02-04T01:00:00+01:00")
-    code, _, _ = run("pin", "bump", *options(pair), "--to", "trunk", "--pull-request")
-    states = [entry["state"] for entry in standin.repos["acme/gadget"].threads.values()]
-    assert (code, states) == (0, ["open", "closed", "open"])
-
-
 # -- MIOpen's recorded history ----------------------------------------------------------------------------------------
 
 
