@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relmgr.errors import SourceError, UserError, redact
+from relmgr.sources.git.remote_secrets import environment_for, plain_arguments
 
 # What a hook or a `git rebase --exec` leaves in the environment would send writes to another repository.
 _MISLEADING = (
@@ -60,8 +61,8 @@ def run_git(
 ) -> Ran:
     """Run one git command in the repository at `path`, `given` on its standard input; a failure is told, not raised.
 
-    With `seconds` the command is killed when it takes longer. Raises `UserError` where the environment points git at
-    another repository, `SourceError` without git.
+    With `seconds` the command speaks to a remote, and is killed when it takes longer. Raises `UserError` where the
+    environment points git at another repository, `SourceError` without git.
     """
     from git import Git
     from git.exc import GitCommandError, GitCommandNotFound
@@ -70,6 +71,9 @@ def run_git(
         raise UserError(
             f"{leading[0]} is set, so git would write to another repository", next_step=f"unset {' '.join(leading)}"
         )
+    if seconds is not None:
+        env = (env or {}) | environment_for([*_addresses(path, args), *args])
+        args = tuple(plain_arguments(args))
     config = [part for item in _CONFIG for part in ("-c", item)]
     command = ["git", "-C", str(path), "--no-replace-objects", *config, *args]
     try:
@@ -90,6 +94,13 @@ def run_git(
     except (GitCommandError, OSError) as error:
         raise SourceError(f"git {args[0]}: {redact(str(error))}", where=str(path)) from None
     return Ran(status, out.decode("utf-8", "surrogateescape") if isinstance(out, bytes) else str(out), str(said))
+
+
+def _addresses(path: Path, args: tuple[str, ...]) -> list[str]:
+    """Return the addresses of the remotes that a command names."""
+    told = run_git(path, "config", "--get-regexp", r"^remote\..*\.(push)?url$").out.splitlines()
+    named = (line.partition(" ") for line in told)
+    return [address for key, _, address in named if key.removeprefix("remote.").rpartition(".")[0] in args]
 
 
 def must_git(path: Path, *args: str, env: dict[str, str] | None = None) -> str:

@@ -10,8 +10,10 @@ from typing import Literal
 from relmgr.errors import SourceError, redact
 from relmgr.model.project import Repository
 from relmgr.sources.git.clone import HEX40, Clone, NamedRef
+from relmgr.sources.git.remote_secrets import environment_for, plain_arguments
 
 LS_REMOTE_SECONDS = 60
+_ENV = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "https:ssh:file:git"}
 MAX_REMOTE_REFS = 200_000
 _PULL = re.compile(r"^refs/(?:remotes/[^/]+/)?(?:pull|pr)/(\d{1,9})(?:/head|/merge)?$", re.ASCII)
 
@@ -48,8 +50,8 @@ class ProviderRefs:
             raise SourceError("a remote's URL cannot start with '-'", where=self.where)
         try:
             out = Git().execute(
-                ["git", "ls-remote", "--end-of-options", self.repository.remote],
-                env={"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "https:ssh:file:git"},
+                ["git", "ls-remote", "--end-of-options", *plain_arguments([self.repository.remote])],
+                env=_ENV | environment_for([self.repository.remote]),
                 kill_after_timeout=LS_REMOTE_SECONDS,
             )
         except GitCommandError as error:
