@@ -24,7 +24,7 @@ from relmgr.model.verdict import GateReport
 from relmgr.render.actions import ticket_actions, tidy
 from relmgr.render.engine import Words
 from relmgr.render.order_actions import order_actions
-from relmgr.workflows.forge import Forge, pulls_on_forge, snapshot_on
+from relmgr.workflows.forge import Forge, ask_forge, pulls_on_forge, snapshot_on
 from relmgr.workflows.gate import Calendars, explain, judge
 from relmgr.workflows.gate_given import GateInputs, with_given
 from relmgr.workflows.order import plan_pulls
@@ -63,6 +63,12 @@ class Desk:
         snapshot = snapshot_on(self.project, self.forge, self.ref, None, self.calendars)
         snapshot = with_given(self.project, snapshot, self.given)
         return snapshot, judge(self.project, snapshot, recorded=False)
+
+    def judge_anew(self) -> None:
+        """Forget the facts: what was just written is one of them."""
+        self.forge = ask_forge(self.project, self.forge.github, self.ref)
+        self.__dict__.pop("judged", None)
+        _ = self.judged
 
     @property
     def was_judged(self) -> bool:
@@ -122,6 +128,8 @@ def _ticket(desk: Desk, command: SlashCommand) -> AnswerPart:
     found = TicketsHere(crosses=False)
     for pin in desk.project.pins:
         found = _tickets_of(desk, snapshot, pin, found) if pin.contract else found
+    if any(one["outcome"] in ("created", "updated") for one in found.tickets):
+        desk.judge_anew()
     return _part(desk, command, d=found)
 
 

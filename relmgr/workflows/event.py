@@ -86,12 +86,14 @@ def answer_comment(desk: Desk, comment: EventComment) -> Answer | None:
 
 def _parts(desk: Desk, asked: Asked, permitted: SlashCommands) -> list[AnswerPart]:
     """Return a part for each line: run, refused, or kept from an earlier answer, in the order of the comment."""
-    run = {command.line: command for command in permitted.commands}
+    # Tickets first: the judgement that others tell of knows them then.
+    ordered = sorted(permitted.commands, key=lambda command: command.name != "ticket")
+    run = {command.line: part_of(desk, command) for command in ordered}
     refused = {one.line: one for one in permitted.refused}
     parts = []
     for entry in asked.entries:
         if entry.line in run:
-            parts.append(part_of(desk, run[entry.line]))
+            parts.append(run[entry.line])
         elif entry.line in refused:
             parts.append(refusal(desk, entry, refused[entry.line]))
         else:

@@ -76,7 +76,10 @@ def test_ticket_files_what_the_pins_move_needs_once(world: World) -> None:
     assert "gfx90a" in issue["title"]
     assert f"/{SLUG}/issues/{issue['number']})" in answer
     assert "(created)" in answer
-    assert code == 1  # the gate was asked for the move, and what it says is the verdict's
+    assert code == 1  # other policies still block
+    (gate,) = [body for body in world.standin.bodies(SLUG, 7) if body.startswith("<!-- relmgr:comment=gate -->")]
+    passed = next(line for line in gate.splitlines() if line.startswith("Passed: "))
+    assert "abi-bump-has-regeneration-ticket" in passed
     _, answer = give(world, "/relmgr ticket")
     assert len(world.standin.issues(SLUG)) == 1
     assert "(unchanged)" in answer
