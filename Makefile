@@ -47,8 +47,11 @@ lint: $(VENV)/.installed-dev ## ruff, mypy (strict), import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: $(VENV)/.installed-test ## rewrite docs/reference.md from the code
+docs: $(VENV)/.installed-test ## rewrite the reference pages from the code
 	$(BIN)/python docs/generate.py
+
+site: $(VENV)/.installed-docs docs ## build the documentation site into build/site
+	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet --site-dir build/site
 
 format: $(VENV)/.installed-dev ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
@@ -57,4 +60,4 @@ format: $(VENV)/.installed-dev ## rewrite the code in the house format
 clean: ## remove what was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help demo test slow realhistory pythons gpu fuzz bench lint docs format clean
+.PHONY: help demo test slow realhistory pythons gpu fuzz bench lint docs site format clean
