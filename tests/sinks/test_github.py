@@ -321,7 +321,8 @@ def test_m9_a_pull_that_left_the_head_no_longer_counts(standin: StandIn, gone: d
 def test_m9_two_gates_at_once_leave_the_stricter_result(standin: StandIn) -> None:
     standin.add_pull(SLUG, 8, head_sha=HEAD)
     github = GitHub(Credentials(token="planted-token-0123"), standin.url, clock=Clock(sleep=lambda seconds: None))
-    send, told = github.send, []
+    send = github.send
+    told: list[Posting] = []
 
     def overtaken(*args: object, **kwargs: object) -> object:
         if not told:
@@ -506,6 +507,28 @@ def test_m11_a_check_among_more_than_a_page_of_them_is_found(standin: StandIn) -
     repo = standin.repos[SLUG]
     repo.checks += [repo.checks[0] | {"id": 5000 + n, "app": "other"} for n in range(130)]
     assert outcomes(apply(standin, check())) == ["unchanged"]
+
+
+def test_everything_arrives_once_under_the_present_name_of_a_renamed_repository(standin: StandIn) -> None:
+    standin.renamed["oldacme/gadget"] = SLUG
+    thread = PullRequestRef(repository="oldacme/gadget", number=7)
+    actions = (
+        COMMENT.model_copy(update={"thread": thread}),
+        SetLabels(thread=thread, add=("abi",)),
+        *(one.model_copy(update={"repository": "oldacme/gadget"}) for one in (check(2), ISSUE, PULL)),
+    )
+    assert outcomes(apply(standin, *actions)) == ["created", "updated", "created", "created", "created"]
+    assert outcomes(apply(standin, *actions)) == ["unchanged"] * 5
+    newer = actions[-1].model_copy(update={"head": "relmgr/bump-2"})
+    assert outcomes(apply(standin, newer)) == ["created"]
+    states = [one["state"] for one in standin.repos[SLUG].threads.values() if one["kind"] == "pull"]
+    assert states == ["open", "closed", "open"]
+
+
+def test_an_issue_whose_text_was_emptied_is_left_to_whoever_did_it(standin: StandIn) -> None:
+    apply(standin, ISSUE)
+    standin.issues(SLUG)[0]["body"] = None
+    assert outcomes(apply(standin, ISSUE)) == ["created"]
 
 
 # -- the other sink ---------------------------------------------------------------------------------------------------

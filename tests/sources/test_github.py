@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace, field
 from pathlib import Path
 
 import pytest
@@ -14,9 +14,10 @@ from relmgr.errors import UserError
 from relmgr.sources.github.auth import Credentials, read_credentials
 from relmgr.sources.github.cache import ResponseCache
 from relmgr.sources.github.client import GitHub, GitHubError, NotFound, RateLimited, Uncertain, open_github
+from relmgr.sources.github.pulls import read_open_pulls
 from relmgr.sources.github.waits import Clock, Pace
 from tests.support.github_schema import missing_openapi
-from tests.support.github_standin import StandIn, Trouble
+from tests.support.github_standin import Kind, StandIn, Trouble
 from tests.support.services import missing
 
 TOKEN = "planted-0123456789-secret"
@@ -163,6 +164,21 @@ def test_b4_content_writes_are_paced_80_a_minute_and_500_an_hour() -> None:
     assert times[500] == 3600.0
 
 
+def test_b4_retry_after_is_waited_for(standin: StandIn) -> None:
+    standin.troubles.append(Trouble("retry-after", "POST", "comments"))
+    clock = FakeClock()
+    door(standin, clock).send("POST", COMMENTS, {"body": "words"})
+    assert (clock.slept, standin.bodies("acme/gadget", 7)) == ([8.0], ["words"])
+
+
+@pytest.mark.parametrize(("kind", "slept"), [("graphql-primary", [101.0]), ("graphql-secondary", [60.0])])
+def test_a_limit_that_graphql_tells_in_a_200_is_waited_for(standin: StandIn, kind: Kind, slept: list[float]) -> None:
+    standin.troubles.append(Trouble(kind, "POST", "graphql"))
+    clock = FakeClock(seconds=1893456000.0 - 100)
+    assert door(standin, clock).login() == "relmgr[bot]"
+    assert clock.slept == slept
+
+
 # -- pages, cache, names ----------------------------------------------------------------------------------------------
 
 
@@ -172,6 +188,13 @@ def test_m11_every_page_is_read(standin: StandIn) -> None:
     found = [entry["body"] for entry in door(standin).get_all(COMMENTS)]
     assert found == [f"comment {number}" for number in range(250)]
     assert len(standin.calls) == 3
+
+
+def test_m11_more_than_a_hundred_pages_are_read(standin: StandIn) -> None:
+    for number in range(10_050):
+        standin.add_comment("acme/gadget", 7, "dev", f"{number}")
+    assert [entry["body"] for entry in door(standin).get_all(COMMENTS)] == [f"{number}" for number in range(10_050)]
+    assert len(standin.calls) == 101
 
 
 def test_an_unchanged_answer_is_taken_from_the_cache_and_a_changed_one_is_not(standin: StandIn, tmp_path: Path) -> None:
@@ -226,6 +249,19 @@ def test_a_write_to_a_former_name_arrives_once(standin: StandIn) -> None:
     assert standin.bodies("acme/gadget", 7) == ["words"]
 
 
+def test_b7_a_redirect_to_another_host_gets_no_token(standin: StandIn) -> None:
+    with StandIn().running() as stranger:
+        stranger.add_repo("acme/gadget")
+        stranger.add_pull("acme/gadget", 7)
+        elsewhere = stranger.url.replace("127.0.0.1", "localhost")
+        standin.renamed["oldacme/gadget"] = f"{elsewhere}/repos/acme/gadget"
+        with pytest.raises(GitHubError):
+            door(standin).get("/repos/oldacme/gadget")
+        with pytest.raises(GitHubError):
+            door(standin).send("POST", "/repos/oldacme/gadget/issues/404/comments", {"body": "words"})
+        assert (stranger.calls, stranger.authorizations) == ([], set())
+
+
 # -- who, and secrets (B7) --------------------------------------------------------------------------------------------
 
 
@@ -261,6 +297,10 @@ def test_b7_an_installations_token_is_in_no_log(standin: StandIn, caplog: pytest
     }
     assert "ghs_planted" not in caplog.text
     assert pem not in caplog.text + repr(credentials)
+    # What starts workflows asks for that too; nothing else does.
+    starting = replace(credentials, starts_workflows=True)
+    GitHub(starting, standin.url, clock=FakeClock().clock).get("/user")
+    assert standin.asked_permissions["actions"] == "write"
 
 
 def test_credentials_come_from_the_environment(tmp_path: Path) -> None:
@@ -278,7 +318,23 @@ def test_credentials_come_from_the_environment(tmp_path: Path) -> None:
         read_credentials({"RELMGR_APP_ID": "1"})
 
 
+def test_an_enterprise_forge_is_asked_under_its_own_addresses() -> None:
+    with StandIn(prefix="/api/v3").running() as standin:
+        standin.add_repo("acme/gadget")
+        for number in range(130):
+            standin.add_pull("acme/gadget", number + 1)
+        github = door(standin)
+        assert github.api.endswith("/api/v3")
+        assert github.login() == "relmgr[bot]"
+        assert len(read_open_pulls(github, ["acme/gadget"]).found) == 130
+        assert len(list(github.get_all("/repos/acme/gadget/pulls"))) == 130
+        github.send("POST", COMMENTS, {"body": "words"})
+        assert standin.bodies("acme/gadget", 7) == ["words"]
+        assert standin.mistakes == []
+
+
 def test_an_enterprise_forge_has_its_own_address() -> None:
+    assert open_github("octo.ghe.com", {}).api == "https://api.octo.ghe.com"
     assert open_github("git.example.org", {}).api == "https://git.example.org/api/v3"
     assert open_github("github.com", {}).api == "https://api.github.com"
     assert open_github("github.com", {"GITHUB_API_URL": "https://x.example/api/v3"}).api == "https://x.example/api/v3"

@@ -24,7 +24,19 @@ from tests.support.github_schema import missing_openapi, openapi
 from tests.support.graphql_walk import Walk
 
 SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
-Kind = Literal["502", "502-done", "dropped-done", "secondary", "primary", "refused", "forbidden", "garbage"]
+Kind = Literal[
+    "502",
+    "502-done",
+    "dropped-done",
+    "secondary",
+    "retry-after",
+    "primary",
+    "graphql-primary",
+    "graphql-secondary",
+    "refused",
+    "forbidden",
+    "garbage",
+]
 LONGEST_BODY = 65_536
 
 
@@ -59,7 +71,9 @@ class Repo:
 class StandIn:
     """GitHub's state. `viewer` is who asks; `is_app` may write check runs.
 
-    `compares_commits`: GraphQL's compare does; `knows_creators`: a list of issues can be asked for one author's.
+    `compares_commits`: GraphQL's compare does; `knows_creators`: a list of issues can be asked for one author's;
+    `renamed`: a repository's former name to its present one, or to an address elsewhere; `prefix`: `/api/v3` on an
+    Enterprise Server, whose GraphQL is beside it.
     """
 
     viewer: str = "relmgr[bot]"
@@ -69,6 +83,7 @@ class StandIn:
     url: str = ""
     repos: dict[str, Repo] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
+    prefix: str = ""
     troubles: list[Trouble] = field(default_factory=list)
     calls: list[tuple[str, str]] = field(default_factory=list)
     mistakes: list[str] = field(default_factory=list)
@@ -127,7 +142,9 @@ class StandIn:
 
     def handle(self, verb: str, target: str, body: Any) -> tuple[int, dict[str, str], Any] | None:
         """Return status, headers and JSON; None drops the connection."""
-        parts = urlsplit(target)
+        if self.prefix and target != "/api/graphql" and not target.startswith(f"{self.prefix}/"):
+            return 404, {}, {"message": "Not Found"}
+        parts = urlsplit(target.removeprefix(self.prefix).removeprefix("/api" if self.prefix else ""))
         path, query = unquote(parts.path), dict(parse_qsl(parts.query))
         with self._lock:
             self.calls.append((verb, target if verb == "GET" else path))
@@ -163,7 +180,8 @@ class StandIn:
             return 404, {}, {"message": "Not Found"}
         slug, rest = match[1], match[2] or ""
         if slug in self.renamed:
-            moved = f"{self.url}/repos/{self.renamed[slug]}{rest}"
+            new = self.renamed[slug]
+            moved = f"{new}{rest}" if "://" in new else f"{self.url}/repos/{new}{rest}"
             return (301 if verb == "GET" else 307), {"Location": moved}, {"message": "Moved Permanently", "url": moved}
         if slug not in self.repos:
             return 404, {}, {"message": "Not Found"}
@@ -233,7 +251,7 @@ class StandIn:
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{server.server_port}"
+        self.url = f"http://127.0.0.1:{server.server_port}{self.prefix}"
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:
@@ -250,6 +268,13 @@ def _refusal(kind: str) -> tuple[int, dict[str, str], Any]:
     if kind == "primary":
         reset = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1893456000"}
         return 403, reset, {"message": "API rate limit exceeded for installation ID 1."}
+    if kind == "retry-after":
+        return 429, {"Retry-After": "7"}, {"message": SECONDARY}
+    if kind == "graphql-primary":
+        reset = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1893456000"}
+        return 200, reset, {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded for user ID 1."}]}
+    if kind == "graphql-secondary":
+        return 200, {}, {"data": None, "errors": [{"message": SECONDARY}]}
     if kind == "refused":
         return 422, {}, {"message": "Validation Failed", "errors": [{"resource": "Issue", "code": "invalid"}]}
     if kind == "forbidden":

@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 from relmgr.errors import SourceError, redact
 from relmgr.sources.github.auth import Credentials, read_credentials
 from relmgr.sources.github.cache import Kept, ResponseCache, cache_folder
-from relmgr.sources.github.waits import Clock, Pace, rate_limit_wait, trouble_wait
+from relmgr.sources.github.waits import Clock, Pace, is_secondary, rate_limit_wait, trouble_wait
 
 if TYPE_CHECKING:
     from github.Requester import Requester
@@ -197,6 +197,7 @@ class GitHub:
             if answer.status in (307, 308) and attempt < MOST_ATTEMPTS:
                 path = answer.headers.get("location", "")
                 continue
+            answer = _refused_in_graphql(answer)
             if 0 < answer.status < 400:
                 return answer
             limit = rate_limit_wait(answer.status, answer.headers, answer.message, attempt, self._clock.now())
@@ -292,10 +293,17 @@ def open_github(forge: str = "github.com", environ: Mapping[str, str] | None = N
     """Return the door to `forge` for the account that the environment names, with a cache on disk."""
     env = os.environ if environ is None else environ
     credentials = read_credentials(env)
-    api = env.get("GITHUB_API_URL") or (PUBLIC_API if forge == "github.com" else f"https://{forge}/api/v3")
+    api = env.get("GITHUB_API_URL") or api_of(forge)
     cache = ResponseCache(cache_folder() / "github", f"{api} {credentials.identity}")
     cache.prune(Clock().now())
     return GitHub(credentials, api, cache=cache)
+
+
+def api_of(forge: str) -> str:
+    """Return the address of a forge's API: GitHub's own, one with data residency, or an Enterprise Server's."""
+    if forge == "github.com" or forge.endswith(".ghe.com"):
+        return f"https://api.{forge}"
+    return f"https://{forge}/api/v3"
 
 
 def _parse(text: str) -> Any:
@@ -305,6 +313,19 @@ def _parse(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return {"message": "an answer that is not JSON"}
+
+
+def _refused_in_graphql(answer: Answer) -> Answer:
+    """Return a rate limit that GraphQL tells in a 200 as the 403 that REST makes of it.
+
+    https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api
+    """
+    errors = answer.data.get("errors") if answer.status == 200 and isinstance(answer.data, dict) else None
+    if not isinstance(errors, list) or answer.data.get("data"):
+        return answer
+    kinds = {error.get("type") for error in errors if isinstance(error, dict)}
+    limited = "RATE_LIMITED" in kinds or is_secondary(answer.message)
+    return Answer(403, answer.headers, answer.data) if limited else answer
 
 
 def _said(error: Any) -> str:

@@ -60,10 +60,15 @@ def rate_limit_wait(status: int, headers: Mapping[str, str], message: str, attem
     lowered = message.lower()
     if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset", "").isdecimal():
         return max(1.0, float(headers["x-ratelimit-reset"]) - now + 1)
-    if status == 429 or any(words in lowered for words in _SECONDARY_WORDS):
+    if status == 429 or is_secondary(message):
         return min(SECONDARY_SECONDS * 2.0 ** min(attempt - 1, 10), LONGEST_SECONDS)
     # The hour's limit, told in words alone.
     return SECONDARY_SECONDS if lowered.startswith("api rate limit exceeded") else None
+
+
+def is_secondary(message: str) -> bool:
+    """Tell whether a refusal's words are those of a secondary limit."""
+    return any(words in message.lower() for words in _SECONDARY_WORDS)
 
 
 def trouble_wait(attempt: int) -> float:
