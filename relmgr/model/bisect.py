@@ -10,7 +10,10 @@ TrialOutcome = Literal["good", "bad", "skip"]
 
 
 class Trial(Noun):
-    """One commit that was tried. `why` says why one was skipped: could not be checked out, built or run, or hung."""
+    """One commit that was tried. `why` says why one was skipped: could not be checked out, built or run, or hung.
+
+    One that could not be checked out tells of the clone, and nothing of the command.
+    """
 
     commit: str
     subject: str
@@ -18,12 +21,14 @@ class Trial(Noun):
     exit_code: int | None
     seconds: float
     why: str = ""
+    checked_out: bool = True
 
 
 class Bisection(Noun):
     """The document of `pin bisect`. `first_bad` is None while skipped commits leave several `candidates`.
 
-    `candidates` are oldest first; the first bad commit is one of them.
+    `candidates` are oldest first; the first bad commit is one of them. `doubt` says which end the command contradicts:
+    then nobody is blamed.
     """
 
     pin: str
@@ -35,3 +40,4 @@ class Bisection(Noun):
     first_bad: str | None
     candidates: tuple[str, ...]
     subject: str | None = None
+    doubt: str = ""

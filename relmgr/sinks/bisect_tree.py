@@ -43,11 +43,18 @@ def try_commit(tree: Path, commit: str, subject: str, command: Sequence[str], se
     started = time.monotonic()
     out = run_git(tree, "checkout", "--quiet", "--detach", "--force", commit)
     if out.status:
-        code, why = None, f"it could not be checked out: {out.reason}"
+        code, why = None, f"it could not be checked out: {out.reason.removeprefix('error: ')}"
     else:
         code, why = _run(tree, commit, command, seconds)
     outcome = "skip" if why else "good" if code == 0 else "bad"
-    fields = {"commit": commit, "subject": subject, "outcome": outcome, "exit_code": code, "why": why}
+    fields: dict[str, object] = {
+        "commit": commit,
+        "subject": subject,
+        "outcome": outcome,
+        "exit_code": code,
+        "why": why,
+        "checked_out": not out.status,
+    }
     return Trial.model_validate(fields | {"seconds": round(time.monotonic() - started, 3)})
 
 

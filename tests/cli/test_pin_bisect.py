@@ -81,11 +81,66 @@ def test_p17_when_skips_hide_it_the_candidates_are_named(pair: Invented) -> None
     assert (code, found["first_bad"], found["candidates"]) == (1, None, commits[2:5])
 
 
-def test_a_command_that_is_not_there_skips_all_and_blames_none(pair: Invented) -> None:
+@pytest.mark.parametrize("command", ["/nowhere/at/all", "no-such-program-here"])
+def test_a_command_that_no_commit_can_bring_is_refused_at_once(pair: Invented, command: str) -> None:
     history(pair, ["0", "0", "1", "1"])
-    code, found, _ = bisect(pair, command=("/nowhere/at/all",))
+    code, found, err = bisect(pair, command=(command,))
+    assert (code, found) == (2, None)
+    assert "cannot be run here" in err
+
+
+def test_p17_a_command_of_the_tree_that_is_not_there_skips_all_and_blames_none(pair: Invented) -> None:
+    history(pair, ["0", "0", "1", "1"])
+    code, found, _ = bisect(pair, command=("./check.sh",))
     assert (code, found["first_bad"], len(found["candidates"])) == (1, None, 3)
     assert {trial["outcome"] for trial in found["trials"]} == {"skip"}
+
+
+@pytest.mark.parametrize(
+    ("results", "doubt"),
+    [
+        ("1111", "it does not pass at the good end {good} either"),
+        ("0000", "it does not fail at the bad end {bad}"),
+        ("/11", "it does not pass at the good end {good} either (it said so (125))"),
+    ],
+)
+def test_a_command_that_contradicts_an_end_blames_nobody(pair: Invented, results: str, doubt: str) -> None:
+    commits = history(pair, ["125" if one == "/" else one for one in results])
+    code, found, _ = bisect(pair)
+    assert (code, found["first_bad"], found["candidates"]) == (1, None, [])
+    assert found["doubt"] == doubt.format(good=commits[0][:12], bad=commits[-1][:12])
+    given = ["--project", str(pair.file), "--repo", f"gadget={pair.gadget.path}", "--repo", f"forge={pair.forge.path}"]
+    for form in ("text", "markdown"):
+        _, out, _ = run("pin", "bisect", *given, "--format", form, "--", sys.executable, "-c", SCRIPT)
+        assert "Nobody is to blame yet" in out
+
+
+def test_an_end_that_no_trial_bears_out_is_tried(pair: Invented) -> None:
+    commits = history(pair, ["0", "1", "1"])
+    code, found, _ = bisect(pair)
+    assert (code, found["first_bad"]) == (0, commits[1])
+    assert [trial["commit"] for trial in found["trials"]] == [commits[1], commits[0]]
+
+
+def test_a_clone_that_lacks_contents_is_named_after_a_few_trials(pair: Invented) -> None:
+    history(pair, [str(n) for n in range(30)])
+    for n in range(30):
+        oid = pair.forge.git("rev-parse", f"trunk~{n}:result")
+        file = pair.forge.path / ".git" / "objects" / oid[:2] / oid[2:]
+        file.unlink(missing_ok=True)
+    code, _, err = bisect(pair)
+    assert code == 3
+    assert "none of 5 commits could be checked out: unable to read sha1 file of result" in err
+    assert "fetch what the clone lacks" in err
+
+
+def test_refs_of_two_lines_are_told_where_they_part(pair: Invented) -> None:
+    commits = history(pair, ["0", "0", "1"])
+    pair.forge.git("checkout", "-q", "--detach", commits[1])
+    side = pair.forge.commit("side", {"x.txt": "x"}, at="2030-02-03T01:00:00+01:00")
+    code, _, err = bisect(pair, "--good", commits[2], "--bad", side)
+    assert code == 2
+    assert f"they part at {commits[1][:12]}, so if COMMAND passes there, --good {commits[1][:12]}" in err
 
 
 def test_refs_in_the_wrong_order_are_refused(pair: Invented) -> None:
