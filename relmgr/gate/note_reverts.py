@@ -6,18 +6,12 @@ together with what it reverts when all of that is in the range; a revert of some
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from relmgr.model.notes import RangeCommit
-
-_SHA = re.compile(r"^This reverts commit ([0-9a-f]{7,40})\b", re.MULTILINE)
-_FORGE = re.compile(r"^Reverts (?:[\w.-]+/[\w.-]+)?#(\d{1,9})\s*$", re.MULTILINE)
-_SAYS = re.compile(r"^(?:\[[^\]]*\]\s*)*(?:revert(?:s|ed)?|reapply|back(?:s|ed)?[ -]out)\b", re.IGNORECASE)
-_QUOTED = re.compile(r'^(?:\[[^\]]*\]\s*)*(?P<verb>Revert|Reapply) "(?P<title>.*)"\s*$', re.IGNORECASE)
-_NUMBERS_AT_END = re.compile(r"(?:\s*\(#\d{1,9}\))+\s*$")
+from relmgr.model.reverts import RevertClaim, read_revert, says_revert, without_numbers
 
 
 @dataclass(frozen=True)
@@ -37,9 +31,12 @@ class Netting:
     outside: dict[str, str]
 
 
-def net_reverts(changes: Sequence[RangeCommit]) -> Netting:
-    """Return what remains of `changes` (oldest first, ancestors before their descendants)."""
-    targets = _targets(changes)
+def net_reverts(changes: Sequence[RangeCommit], names: Collection[str] = ()) -> Netting:
+    """Return what remains of `changes` (oldest first, ancestors before their descendants).
+
+    `names` are those that the repository has or had, `owner/repo`: a number of another one is none of the range's.
+    """
+    targets = _targets(changes, names)
     alive: dict[str, RangeCommit | None] = {}
     taken_by: dict[str, RangeCommit] = {}
     for commit in reversed(changes):
@@ -63,66 +60,73 @@ class _Claim:
     outside: tuple[str, ...] = ()
 
 
-def _targets(changes: Sequence[RangeCommit]) -> dict[str, _Claim]:
+def _targets(changes: Sequence[RangeCommit], names: Collection[str]) -> dict[str, _Claim]:
     """Return the claim of every commit that makes one."""
-    earlier = _Earlier()
+    earlier = _Earlier(names)
     found: dict[str, _Claim] = {}
     for commit in changes:
-        if _SAYS.match(commit.title):
-            found[commit.commit] = _claim(commit, earlier)
+        claim = read_revert(commit.title, commit.body)
+        if claim is not None:
+            found[commit.commit] = _looked_up(claim, earlier)
         earlier.add(commit)
     return found
 
 
-def _claim(commit: RangeCommit, earlier: _Earlier) -> _Claim:
-    shas = _SHA.findall(commit.body)
-    if shas:
-        hits = [(earlier.by_sha(sha), sha[:12]) for sha in dict.fromkeys(shas)]
-    elif numbers := _FORGE.findall(commit.body):
-        hits = [(earlier.by_number(int(n)), f"#{n}") for n in dict.fromkeys(numbers)]
-    elif quoted := _QUOTED.match(commit.title):
-        title = quoted["title"] if quoted["verb"].lower() == "revert" else f'Revert "{quoted["title"]}"'
-        hits = [(earlier.by_title(title), f'"{title}"')]
+def _looked_up(claim: RevertClaim, earlier: _Earlier) -> _Claim:
+    """Return what a claim means here: by the surest kind of name that it gives."""
+    title = earlier.by_title(claim.title) if claim.title else None
+    if claim.commits:
+        hits = [(earlier.by_id(sha), sha[:12]) for sha in claim.commits]
+    elif claim.pulls:
+        hits = [(earlier.by_number(pull.number, pull.repository), str(pull)) for pull in claim.pulls]
     else:
-        # Words such as "Revert #1 and fix #2" name no commit: a change to read, not to net.
-        return _Claim()
+        hits = [(title, f'"{claim.title}"')]
+    if len(hits) == 1 and hits[0][0] is None and title is not None:
+        # What was picked, or merged under another number, has its title still.
+        hits = [(title, "")]
     return _Claim(tuple(hit for hit, _ in hits if hit), tuple(words for hit, words in hits if hit is None))
 
 
 class _Earlier:
     """The changes before a commit; the latest that fits is the one that a revert means."""
 
-    def __init__(self) -> None:
-        self._shas: dict[str, list[RangeCommit]] = defaultdict(list)
-        self._numbers: dict[int, RangeCommit] = {}
+    def __init__(self, names: Collection[str]) -> None:
+        self._repositories = {name.lower() for name in names}
+        self._ids: dict[str, list[tuple[str, RangeCommit]]] = defaultdict(list)
+        self._numbers: dict[int, list[RangeCommit]] = defaultdict(list)
         self._titles: dict[str, RangeCommit] = {}
 
     def add(self, commit: RangeCommit) -> None:
         """Remember a change."""
-        self._shas[commit.commit[:7]].append(commit)
-        for name in _names(commit):
-            self._titles[name] = commit
-        if not _SAYS.match(commit.title):
-            self._numbers |= dict.fromkeys(commit.numbers, commit)
+        for known in (commit.commit, *commit.picked_from):
+            self._ids[known[:7]].append((known, commit))
+        self._titles[commit.title] = self._titles[commit.subject] = commit
+        for number in commit.numbers:
+            self._numbers[number].append(commit)
 
-    def by_sha(self, sha: str) -> RangeCommit | None:
-        """Return the change whose id begins with `sha`."""
-        return next((c for c in self._shas.get(sha[:7], ()) if c.commit.startswith(sha)), None)
+    def by_id(self, sha: str) -> RangeCommit | None:
+        """Return the change whose id, or whose original's id, begins with `sha`."""
+        found = [(known, commit) for known, commit in self._ids.get(sha[:7], ()) if known.startswith(sha)]
+        own = [commit for known, commit in found if known == commit.commit]
+        return next(iter(own or [commit for _, commit in reversed(found)]), None)
 
-    def by_number(self, number: int) -> RangeCommit | None:
-        """Return the latest change of a pull request."""
-        return self._numbers.get(number)
+    def by_number(self, number: int, repository: str | None) -> RangeCommit | None:
+        """Return the latest change of a pull request; None where several different ones carry its number.
+
+        A revert counts by its own number, and only where no change carries it: `Revert "x" (#1)` may quote x's.
+        """
+        if repository and self._repositories and repository.lower() not in self._repositories:
+            return None
+        carry = self._numbers.get(number, [])
+        fits = [c for c in carry if not says_revert(c.title)] or [c for c in carry if c.pr == number]
+        fits = [c for c in fits if c.pr == number] or fits
+        return fits[-1] if len({c.title for c in fits}) == 1 else None
 
     def by_title(self, title: str) -> RangeCommit | None:
         """Return the latest change of that title, with or without the numbers at its end."""
-        return self._titles.get(title) or self._titles.get(_NUMBERS_AT_END.sub("", title))
+        return self._titles.get(title) or self._titles.get(without_numbers(title))
 
 
-def _names(commit: RangeCommit) -> Iterator[str]:
-    yield commit.title
-    yield commit.subject
-
-
-def net_changes(commits: Iterable[RangeCommit]) -> Netting:
+def net_changes(commits: Iterable[RangeCommit], names: Collection[str] = ()) -> Netting:
     """Return what remains of the commits that are changes of their own."""
-    return net_reverts([commit for commit in commits if commit.kind in ("change", "pull-merge")])
+    return net_reverts([commit for commit in commits if commit.kind in ("change", "pull-merge")], names)

@@ -42,7 +42,7 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)+")
 
 def make_notes(facts: NotesFacts, settings: NotesSettings, macro: str | None = None) -> Notes:
     """Return the notes of a range. `macro` is the contract's number."""
-    netting = net_changes(facts.range_.commits)
+    netting = net_changes(facts.range_.commits, facts.names)
     told = _Telling(facts, settings, netting)
     sections, left_out = told.sections()
     return Notes(
@@ -100,7 +100,7 @@ class _Telling:
         self._settings, self._netting = settings, netting
         self._pulls = {pull.number: pull for pull in facts.pulls or ()}
         self._moves = {c.commit: c for c in facts.pin_changes if {"ref", "first", "removed", "restored"} & set(c.kinds)}
-        alive = {commit.commit for commit in net_changes(facts.range_.missing).kept}
+        alive = {commit.commit for commit in net_changes(facts.range_.missing, facts.names).kept}
         # What the start has and took back again is not there.
         self._elsewhere = {pair.commit: pair for pair in facts.range_.elsewhere if pair.other in alive}
         self._groups = _fold(netting.kept, facts.range_.twice)
@@ -298,7 +298,7 @@ def _provider(facts: NotesFacts, settings: NotesSettings) -> ProviderNotes:
     )
     if read.facts is None:
         return notes.model_copy(update={"commits": 0, "entries": ()}) if read.direction == "same" else notes
-    netting = net_changes(read.facts.commits)
+    netting = net_changes(read.facts.commits, read.names)
     alone = facts.model_copy(update={"range_": read.facts, "pulls": (), "fragments": (), "pin_changes": ()})
     sections, _ = _Telling(alone, settings, netting).sections()
     return notes.model_copy(

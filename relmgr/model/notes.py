@@ -99,7 +99,7 @@ class Fragment(Noun):
 
 
 class ProviderRange(Noun):
-    """The provider between the two pins; `facts` is None when it could not be read, and `gap` says why."""
+    """The provider, under all its `names`, between the two pins; without `facts`, `gap` says why they are not there."""
 
     repository: str
     old: str | None
@@ -107,10 +107,14 @@ class ProviderRange(Noun):
     direction: Direction
     facts: RangeFacts | None
     gap: str | None = None
+    names: tuple[str, ...] = ()
 
 
 class NotesFacts(Noun):
-    """Everything notes are made of, frozen. `pulls` is None when no forge and no file was asked."""
+    """Everything notes are made of, frozen. `pulls` is None when no forge and no file was asked.
+
+    `names` are all that the consumer has or had, `owner/repo`.
+    """
 
     consumer: str
     provider: str
@@ -126,6 +130,7 @@ class NotesFacts(Noun):
     scans: tuple[ScannedFile, ...] = ()
     findings: tuple[AuditFinding, ...] = ()
     gaps: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 class SideFacts(Noun):

@@ -80,7 +80,7 @@ def _require_parent(original: Original, mainline: int | None) -> None:
 def _facts(project: Project, clone: Clone, original: Original, target: Target, mainline: int | None) -> BackportFacts:
     default = clone.branches.get(project.repositories[original.name].default_branch)
     log = read_commits(clone, default.commit) if default else []
-    reverts = Reverts(log)
+    reverts = Reverts(log, project.repositories[original.name].names())
     own = next((commit for commit in log if commit.sha == original.commit), None)
     withdrawn, reverted = reverts.of(original.commit), reverts.target_of(own) if own else None
     alike = look_alike(clone, original, target.tip)

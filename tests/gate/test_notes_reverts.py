@@ -115,6 +115,70 @@ def test_short_ids_are_found_and_not_mistaken() -> None:
     assert kept(a, b, change("Revert it", "This reverts commit abcdef02222")) == ["Add a gauge (#1)"]
 
 
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "Revert #1",
+        "Revert #1 (#2)",
+        "revert PR #1 (#2)",
+        "[HOTFIX] Reverts acme/gadget#1",
+        "Back out #1: it hangs (#2)",
+    ],
+)
+def test_n2_a_title_that_is_a_number_alone(subject: str) -> None:
+    undo = change(subject)
+    netting = net_reverts([change("Add a gauge (#1)"), change("Add a lever (#3)"), undo])
+    assert [c.subject for c in netting.kept] == ["Add a lever (#3)"]
+    assert [(r.change.pr, r.by) for r in netting.reverted] == [(1, undo)]
+
+
+@pytest.mark.parametrize(
+    "body", ["Reverts acme/gadget#1", "Reverts #1.", "Reverts https://github.com/acme/gadget/pull/1"]
+)
+def test_n2_a_body_that_names_a_number_under_any_title(body: str) -> None:
+    assert kept(change("Add a gauge (#1)"), change("Without the gauge (#2)", body)) == []
+
+
+def test_n2_a_revert_is_reverted_by_its_own_number() -> None:
+    a = change("Add a gauge (#1)")
+    once = change("Revert #1 (#2)")
+    twice = change("Revert #2 (#3)")
+    assert kept(a, once, twice) == ["Add a gauge (#1)"]
+    assert kept(a, once, twice, change("Revert #3 (#4)")) == []
+
+
+def test_n2_a_number_that_different_changes_carry_nets_none() -> None:
+    undo = change("Revert #1 (#9)")
+    netting = net_reverts([change("Add a gauge (#1)"), change("Add a lever (#1)"), undo])
+    assert (len(netting.kept), netting.outside) == (3, {undo.commit: "#1"})
+
+
+def test_n2_a_number_of_a_pick_and_its_original_is_the_originals() -> None:
+    a, pick = change("Add a gauge (#1)"), change("Add a gauge (#1) (#5)")
+    assert kept(a, pick, change("Revert #5 (#6)")) == ["Add a gauge (#1)"]
+    assert kept(a, pick, change("Revert #1 (#6)")) == ["Add a gauge (#1) (#5)"]
+
+
+def test_n2_a_number_of_another_repository_is_none_of_the_ranges() -> None:
+    a, undo = change("Add a gauge (#1)"), change("Take the new forge back (#2)", "Reverts acme/forge#1")
+    assert net_reverts([a, undo], ["acme/gadget"]).kept == (a, undo)
+    own = change("Without it (#3)", "Reverts Acme/Gadget#1")
+    assert net_reverts([a, own], ["acme/widget", "acme/gadget"]).kept == ()
+
+
+def test_n2_a_number_before_the_range_is_a_change_and_says_what() -> None:
+    undo = change("Revert #7 (#8)")
+    assert net_reverts([change("Add a gauge (#1)"), undo]).outside == {undo.commit: "#7"}
+
+
+def test_n2_a_picked_revert_takes_back_the_pick() -> None:
+    """On a release branch both carry what they were on trunk in their messages."""
+    origin = "1234567890" * 4
+    pick = change("Add a gauge (#1)", f"(cherry picked from commit {origin})")
+    assert kept(pick, change("Out with it", f"This reverts commit {origin}.")) == []
+    assert kept(change("Add a gauge (#1)"), change('Revert "Add a gauge (#1)"', f"This reverts commit {origin}.")) == []
+
+
 def test_times_play_no_part() -> None:
     late = datetime(2040, 1, 1, tzinfo=timezone.utc)
     a = change("Add a gauge (#1)").model_copy(update={"committed_at": late})

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from relmgr.errors import SourceError
 from relmgr.model.backport import By, OpenRevert
 from relmgr.model.project import Repository
+from relmgr.model.reverts import PullNumber, read_revert, without_numbers
 from relmgr.sources.git.ancestry import read_ancestry
 from relmgr.sources.git.clone import Clone
 from relmgr.sources.git.commit_log import Commit, read_commits
 from relmgr.sources.pins.classify import pr_number
 
-_REVERTS = re.compile(r"^\s*This reverts commit ([0-9a-f]{7,40})\b", re.M)
-_REVERTS_PULL = re.compile(r"^\s*Reverts (?:[\w.-]+/[\w.-]+)?#(\d{1,9})\b", re.M)
-_QUOTED = re.compile(r'^Revert "(?P<title>.*)"(?: \(#\d+\))?$')
 _PICKED = re.compile(r"^\(cherry picked from commit ([0-9a-f]{40})\)$", re.M)
 _TRAILER = re.compile(r"^Backport-Of: (?:([0-9a-f]{40})|([\w.-]+/[\w.-]+#\d{1,9}))$", re.M)
 
@@ -30,16 +28,21 @@ def links_of(body: str) -> set[str]:
 
 
 class Reverts:
-    """The reverts among some commits (children before parents); a reverted revert is none (N2)."""
+    """The reverts among some commits (children before parents); a reverted revert is none (N2).
 
-    def __init__(self, commits: Sequence[Commit]) -> None:
+    `names` are those that the repository has or had: a number of another one is none of these commits'.
+    """
+
+    def __init__(self, commits: Sequence[Commit], names: Collection[str] = ()) -> None:
+        self._names = {name.lower() for name in names}
         self._commits = list(commits)
         self._place = {commit.sha: index for index, commit in enumerate(self._commits)}
         self._sorted = sorted(self._place)
         self._titles: dict[str, list[int]] = {}
         self._pulls: dict[int, list[int]] = {}
         for index, commit in enumerate(self._commits):
-            self._titles.setdefault(commit.subject, []).append(index)
+            for title in dict.fromkeys((commit.subject, without_numbers(commit.subject))):
+                self._titles.setdefault(title, []).append(index)
             if number := pr_number(commit.subject):
                 self._pulls.setdefault(number, []).append(index)
         self._reverted: dict[str, list[Commit]] = {}
@@ -70,20 +73,25 @@ class Reverts:
         self._in_force[sha] = next(standing, None)
 
     def _reverted_by(self, commit: Commit) -> list[str]:
-        named = [self._full(sha) for sha in _REVERTS.findall(commit.body)]
-        if named:
-            return named
+        claim = read_revert(commit.subject, commit.body)
+        if claim is None:
+            return []
+        if claim.commits:
+            return [self._full(sha) for sha in claim.commits]
         after = self._place[commit.sha] + 1
-        if number := _REVERTS_PULL.search(commit.body):
-            return self._nearest(self._pulls.get(int(number[1]), []), after)
-        if quoted := _QUOTED.match(commit.subject):
-            return self._nearest(self._titles.get(quoted["title"], []), after)
-        return []
+        title = claim.title or ""
+        found = [self._nearest(self._pulls.get(p.number, []), after) for p in claim.pulls if self._is_ours(p)]
+        if not claim.pulls:
+            found = [self._nearest(self._titles.get(title) or self._titles.get(without_numbers(title), []), after)]
+        return [sha for sha in found if sha is not None]
 
-    def _nearest(self, places: list[int], after: int) -> list[str]:
+    def _is_ours(self, pull: PullNumber) -> bool:
+        return not pull.repository or not self._names or pull.repository.lower() in self._names
+
+    def _nearest(self, places: list[int], after: int) -> str | None:
         """Return the nearest older commit of some."""
         index = bisect_left(places, after)
-        return [self._commits[places[index]].sha] if index < len(places) else []
+        return self._commits[places[index]].sha if index < len(places) else None
 
     def _full(self, prefix: str) -> str:
         """Return the commit that a shortened id means here; an unknown or ambiguous one as it is."""
@@ -106,7 +114,7 @@ def reverts_missing_on(clone: Clone, repository: Repository, branches: Sequence[
         )
     default = clone.require(repository.default_branch)
     commits = {commit.sha: commit for commit in read_commits(clone, default)}
-    reverts = Reverts(list(commits.values())).in_force()
+    reverts = Reverts(list(commits.values()), repository.names()).in_force()
     ancestry = read_ancestry(clone, [default, *(clone.require(branch) for branch in branches)])
     found: list[OpenRevert] = []
     for branch in branches:
@@ -137,7 +145,7 @@ class _Line:
     """One release branch: what it shares with the default branch, and its own commits."""
 
     def __init__(self, repository: Repository, ancestors: set[bytes], own: Sequence[Commit]) -> None:
-        self._repository, self._ancestors, self._reverts = repository, ancestors, Reverts(own)
+        self._repository, self._ancestors, self._reverts = repository, ancestors, Reverts(own, repository.names())
         self._links: dict[str, Commit] = {}
         self._titles: dict[str, Commit] = {}
         for commit in own:

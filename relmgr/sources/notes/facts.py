@@ -65,6 +65,7 @@ def read_notes_facts(
         provider_range=provider,
         scans=tuple(scans),
         gaps=tuple(gaps),
+        names=consumer.names(),
     )
 
 
@@ -124,7 +125,9 @@ def read_provider_range(
     """Return the provider's commits between two pins, or why they could not be read."""
     provider = project.repositories[pin.provider]
     old, new = (state.pin.ref if state.pin else None for state in (before, after))
-    read = ProviderRange(repository=provider.slug, old=old, new=new, direction="unknown", facts=None)
+    read = ProviderRange(
+        repository=provider.slug, old=old, new=new, direction="unknown", facts=None, names=provider.names()
+    )
     if old is None or new is None:
         return read.model_copy(update={"gap": "there is no pin at one end"})
     if old == new and not _is_branch(after):

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from relmgr.model.abi import AbiVersion
 from relmgr.model.base import Confidence
 from relmgr.model.pins import AbiChange, AbiEvidence, Kind, PinChange, SitePin
+from relmgr.model.reverts import read_revert, without_numbers
 
 if TYPE_CHECKING:
     from relmgr.sources.git.ancestry import Ancestry
     from relmgr.sources.provider.abi import AbiReader
 
-_REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
-_REVERT_SUBJECT = re.compile(r'^Revert "(?P<subject>.*)"(?: \(#\d+\))?\s*$')
 _PR_AT_END = re.compile(r"\(#(\d+)\)\s*$")
 _PR_MERGE = re.compile(r"^Merge pull request #(\d+) from ")
 
@@ -77,7 +76,7 @@ def _abi(reader: AbiReader, side: SitePin | None) -> AbiVersion:
 def link_reverts(changes: Sequence[PinChange], ancestry: Ancestry, body: Callable[[str], str]) -> list[PinChange]:
     """Return `changes` with reverts linked to what they revert, and the next forward move after each as its re-bump.
 
-    A revert is a commit whose message says so (`This reverts commit`, or the quoted subject) *and* whose ref is the one
+    A revert is a commit whose message says so (see `model.reverts`) *and* whose ref is the one
     in force before the reverted change; `body` gives a commit's message body.
     """
     linked = list(changes)
@@ -99,12 +98,13 @@ def link_reverts(changes: Sequence[PinChange], ancestry: Ancestry, body: Callabl
 
 
 def _reverted(change: PinChange, earlier: Sequence[PinChange], body: str) -> PinChange | None:
-    named = _REVERTS.findall(body)
-    quoted = _REVERT_SUBJECT.match(change.subject)
+    claim = read_revert(change.subject, body)
+    if claim is None:
+        return None
+    numbers = {pull.number for pull in claim.pulls}
     for candidate in reversed(earlier):
-        says = any(candidate.commit.startswith(sha) for sha in named) or (
-            quoted is not None and candidate.subject == quoted["subject"]
-        )
+        says = any(candidate.commit.startswith(sha) for sha in claim.commits) or candidate.pr in numbers
+        says = says or claim.title in (candidate.subject, without_numbers(candidate.subject))
         undone = (candidate.old.ref if candidate.old else None) == (change.new.ref if change.new else None)
         if says and undone:
             return candidate
