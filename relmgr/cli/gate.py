@@ -32,12 +32,12 @@ def check(request: Request, output: Output) -> int:
         from relmgr.cli.gate_event import check_event
 
         return check_event(request, request.event, output)
-    project, snapshot = request.take()
-    if request.record is not None:
-        Output("json", request.record).emit(snapshot, template="")
-    if request.assume:
-        return _what_if(request, project, snapshot, output)
-    return _judge(request, project, snapshot, output)
+    with request.take() as (project, snapshot):
+        if request.record is not None:
+            Output("json", request.record).emit(snapshot, template="")
+        if request.assume:
+            return _what_if(request, project, snapshot, output)
+        return _judge(request, project, snapshot, output)
 
 
 def _judge(request: Request, project: Project, snapshot: Snapshot, output: Output) -> int:

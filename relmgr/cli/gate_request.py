@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -12,9 +13,10 @@ import click
 
 from relmgr.cli.gate_given import gate_inputs, given_options, refuse_given, shipping_snapshot, the_projects
 from relmgr.cli.options import Chosen, at_option, instant, project_options
+from relmgr.cli.output import remember
 from relmgr.cli.posting import post_options
 from relmgr.cli.trains import trains_option
-from relmgr.errors import UserError
+from relmgr.errors import RelmgrError, UserError
 
 if TYPE_CHECKING:
     from relmgr.model.project import Project
@@ -94,31 +96,54 @@ class Request:
         if self.event is not None and (self.at or self.assume or self.base):
             raise UserError("an event is of now", next_step="drop --at, --assume and --base, or name OWNER/REPO#N")
 
-    def take(self) -> tuple[Project, Snapshot]:
-        """Return the project and the facts about the subject."""
+    @contextmanager
+    def take(self) -> Iterator[tuple[Project, Snapshot]]:
+        """Yield the project and the facts about the subject; a change's project is that of its base branch."""
         from relmgr.workflows.gate import recorded_snapshot
         from relmgr.workflows.gate_given import with_given
 
         project, siblings = the_projects(self.chosen, ships=self.ships)
-        when = instant(self.at, project)
+        when, given = instant(self.at, project), self.given()
         if self.ships:
             snapshot = shipping_snapshot(project, siblings, self.calendar, self.cut, self.release, when)
+            yield project, with_given(project, snapshot, given)
         elif self.recorded is not None:
-            snapshot = recorded_snapshot(self.recorded, when)
+            yield project, with_given(project, recorded_snapshot(self.recorded, when), given)
         else:
-            snapshot = self._live(project)
-        return project, with_given(project, snapshot, self.given())
+            with self._live(project) as (on_base, snapshot):
+                yield on_base, with_given(on_base, snapshot, given)
 
-    def _live(self, project: Project) -> Snapshot:
-        from relmgr.workflows.gate import snapshot_of
-
-        subject, when, calendars = self.subject or "", instant(self.at, project), self.calendars(project)
-        if not self.asks_forge:
-            return snapshot_of(project, subject, when, calendars, self.base)
+    @contextmanager
+    def _live(self, project: Project) -> Iterator[tuple[Project, Snapshot]]:
         from relmgr.sources.github.client import open_github
-        from relmgr.workflows.forge import live_snapshot
+        from relmgr.workflows.forge import ask_forge, snapshot_on
+        from relmgr.workflows.gate import snapshot_of, subject_of
 
-        return live_snapshot(project, subject, when, calendars, self.base, open_github(project.forge))
+        name, ref = subject_of(project, self.subject or "")
+        forge = ask_forge(project, open_github(project.forge), ref) if self.asks_forge else None
+        told = forge.base_of(ref) if forge else None
+        base, when = self.base or told or project.repositories[name].default_branch, instant(self.at, project)
+        with self._on_base(project, name, base) as on_base:
+            calendars = self.calendars(on_base)
+            if forge is None:
+                yield on_base, snapshot_of(on_base, str(ref), when, calendars, self.base)
+            else:
+                yield on_base, snapshot_on(on_base, forge, ref, when, calendars, self.base)
+
+    @contextmanager
+    def _on_base(self, project: Project, name: str, base: str) -> Iterator[Project]:
+        """Yield the project as its base branch has it; what is only looked at is judged by that at hand, said so."""
+        from relmgr.workflows.base_project import project_on
+
+        with ExitStack() as stack:
+            try:
+                project = stack.enter_context(project_on(project, self.chosen.name, name, base))
+            except RelmgrError as error:
+                if self.posts:
+                    raise
+                click.echo(f"relmgr: judged by the settings at hand, not those of {base}: {error.what}", err=True)
+            remember(project)
+            yield project
 
 
 def request_options(command: F) -> F:

@@ -132,20 +132,6 @@ def with_forge(project: Project, snapshot: Snapshot, forge: Forge) -> Snapshot:
     return snapshot.model_copy(update=facts | {"gaps": gaps})
 
 
-def live_snapshot(
-    project: Project, subject: str, at: datetime | None, calendars: Calendars, base: str | None, github: GitHub
-) -> Snapshot:
-    """Return the facts about `owner/repo#n` from the clones at hand and from the forge."""
-    from relmgr.workflows.gate import snapshot_of
-
-    slug, _, number = subject.rpartition("#")
-    name = project.repository_named(slug)
-    if name is None or not number.isdecimal():
-        return snapshot_of(project, subject, at, calendars, base)
-    ref = PullRequestRef(repository=project.repositories[name].slug, number=int(number))
-    return snapshot_on(project, ask_forge(project, github, ref), ref, at, calendars, base)
-
-
 def snapshot_on(
     project: Project,
     forge: Forge,

@@ -124,6 +124,12 @@ def explain_all(project: Project) -> list[PolicyPage]:
     return [explain(project, rule.policy.id) for rule in load_rules(project)]
 
 
+def subject_of(project: Project, subject: str) -> tuple[str, PullRequestRef]:
+    """Return the configured name of the repository, and the pull request, that `owner/repo#n` means."""
+    name, number = _named(project, subject)
+    return name, PullRequestRef(repository=project.repositories[name].slug, number=number)
+
+
 def _named(project: Project, subject: str) -> tuple[str, int]:
     match = _SUBJECT.match(subject)
     name = project.repository_named(match["slug"]) if match else None

@@ -15,10 +15,11 @@ from relmgr.model.snapshot import Snapshot
 from relmgr.model.verdict import Verdict
 from relmgr.sources.github.auth import Credentials
 from relmgr.sources.github.client import GitHub
+from relmgr.sources.github.facts import ref_of
 from relmgr.sources.github.pulls import MOST_COMMENTS
 from relmgr.sources.github.waits import Clock
 from relmgr.workflows.comment_waivers import MOST_ASKED
-from relmgr.workflows.forge import live_snapshot
+from relmgr.workflows.forge import ask_forge, snapshot_on
 from relmgr.workflows.gate import Calendars, judge
 from tests.support.github_standin import StandIn, Trouble
 from tests.support.invented import Invented, invent
@@ -60,7 +61,8 @@ def say(standin: StandIn, body: str = WAIVE, author: str | None = "lead", **fact
 
 def take(project: Project, standin: StandIn) -> Snapshot:
     github = GitHub(Credentials(token="planted-token-0123"), standin.url, clock=Clock(sleep=lambda seconds: None))
-    return live_snapshot(project, "acme/gadget#7", None, Calendars(None, "none"), None, github)
+    ref = ref_of("acme/gadget#7")
+    return snapshot_on(project, ask_forge(project, github, ref), ref, None, Calendars(None, "none"))
 
 
 def held(project: Project, snapshot: Snapshot) -> Verdict:

@@ -19,8 +19,9 @@ from relmgr.settings import load_project
 from relmgr.sources.github.auth import Credentials
 from relmgr.sources.github.cache import ResponseCache
 from relmgr.sources.github.client import GitHub
+from relmgr.sources.github.facts import ref_of
 from relmgr.sources.github.waits import Clock
-from relmgr.workflows.forge import ask_forge, live_snapshot, with_forge
+from relmgr.workflows.forge import ask_forge, snapshot_on, with_forge
 from relmgr.workflows.gate import Calendars, judge
 from tests.gate.snapshots import consumer_snapshot
 from tests.support.github_standin import StandIn, Trouble
@@ -57,7 +58,8 @@ def door(standin: StandIn, cache: Path | None = None) -> GitHub:
 
 
 def take(pair: Invented, standin: StandIn, subject: str = "acme/gadget#7") -> Snapshot:
-    return live_snapshot(pair.project(), subject, None, CALENDARS, None, door(standin))
+    ref = ref_of(subject)
+    return snapshot_on(pair.project(), ask_forge(pair.project(), door(standin), ref), ref, None, CALENDARS)
 
 
 def outcomes(project: Project, snapshot: Snapshot) -> dict[str, Outcome]:
