@@ -147,7 +147,7 @@ def test_installed_and_run_as_the_steps_say_beside_a_change_that_shadows_python(
     for name in ("venv", "pip", "relmgr", "hatchling", "sitecustomize"):
         (job.checkout / f"{name}.py").write_text("raise SystemExit('the change ran')\n")
     assert job.run(FETCH).returncode == 0
-    # No network here ("0" is how pip reads a no): the build back end and the dependencies are those of this environment.
+    # No network here ("0" is pip's yes to it): the build back end and the dependencies are those of this environment.
     site = sysconfig.get_paths()["purelib"]
     offline = {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1", "PYTHONPATH": site}
     installed = job.run(INSTALL, PYTHON=sys.executable, **offline)

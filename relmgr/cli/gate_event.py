@@ -36,7 +36,7 @@ def check_event(request: Request, file: Path, output: Output) -> int:
     if called.ref is None:
         _say(called.why)
         return EXIT_OK
-    github = open_github(project.forge)
+    github = open_github(project.forge, starts_workflows=project.commands.smoke_workflow is not None)
     forge = ask_forge(project, github, called.ref)
     name = project.repository_named(called.ref.repository) or ""
     with project_on(project, request.chosen.name, name, forge.base_of(called.ref)) as on_base:

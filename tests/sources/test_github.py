@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest

@@ -38,6 +38,7 @@ class Credentials:
     app_id: str | None = None
     installation: int | None = None
     private_key: str | None = field(default=None, repr=False)
+    starts_workflows: bool = False
 
     @property
     def identity(self) -> str:
@@ -56,7 +57,8 @@ class Credentials:
         from github import Auth
 
         if self.app_id and self.private_key and self.installation:
-            return Auth.AppAuth(self.app_id, self.private_key).get_installation_auth(self.installation, PERMISSIONS)
+            wanted = PERMISSIONS | ({"actions": "write"} if self.starts_workflows else {})
+            return Auth.AppAuth(self.app_id, self.private_key).get_installation_auth(self.installation, wanted)
         return Auth.Token(self.token) if self.token else None
 
 

@@ -12,7 +12,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -289,10 +289,15 @@ class GitHub:
         return " ".join(redact(text).split())[:400]
 
 
-def open_github(forge: str = "github.com", environ: Mapping[str, str] | None = None) -> GitHub:
-    """Return the door to `forge` for the account that the environment names, with a cache on disk."""
+def open_github(
+    forge: str = "github.com", environ: Mapping[str, str] | None = None, *, starts_workflows: bool = False
+) -> GitHub:
+    """Return the door to `forge` for the account that the environment names, with a cache on disk.
+
+    Only with `starts_workflows` is an App's token asked for that may: an App need not have that permission.
+    """
     env = os.environ if environ is None else environ
-    credentials = read_credentials(env)
+    credentials = replace(read_credentials(env), starts_workflows=starts_workflows)
     api = env.get("GITHUB_API_URL") or api_of(forge)
     cache = ResponseCache(cache_folder() / "github", f"{api} {credentials.identity}")
     cache.prune(Clock().now())
