@@ -50,7 +50,7 @@ lint: $(VENV)/.installed-dev ## ruff, mypy (strict), import contracts
 docs: $(VENV)/.installed-test ## rewrite the reference pages from the code
 	$(BIN)/python docs/generate.py
 
-site: $(VENV)/.installed-docs docs ## build the documentation site into build/site
+site: $(VENV)/.installed-docs ## build the documentation site into build/site
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet --site-dir build/site
 
 format: $(VENV)/.installed-dev ## rewrite the code in the house format
