@@ -15,7 +15,7 @@ from relmgr.model.code_object import UnreadableCodeObject
 from relmgr.sources.code_objects.code_object import read_code_object
 from tests.support.code_objects import amdgpu_elf, kernel_map, metadata_map, object_with
 
-SAMPLE = Path(__file__).parents[1] / "data" / "code_objects" / "fwd_xdlops0.descriptor32.gfx90a.cov5.hsaco"
+SAMPLE = Path(__file__).parents[2] / "data" / "code_objects" / "fwd_xdlops0.descriptor32.gfx90a.cov5.hsaco"
 POINTER = (0, 8, "global_buffer")
 
 

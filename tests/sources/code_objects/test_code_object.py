@@ -22,7 +22,7 @@ from tests.support.code_objects import (
 )
 
 PATTERN = "^mlir_gen_igemm_conv2d_"
-SAMPLES = sorted((Path(__file__).parents[1] / "data" / "code_objects").glob("*.hsaco"))
+SAMPLES = sorted((Path(__file__).parents[2] / "data" / "code_objects").glob("*.hsaco"))
 LAYOUTS = {
     "bare": ("bare-pointer", None, None),
     "descriptor32": ("memref-descriptor", "expanded", 32),

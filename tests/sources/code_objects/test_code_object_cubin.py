@@ -11,7 +11,7 @@ from relmgr.model.code_object import UnreadableCodeObject, classify
 from relmgr.sources.code_objects.cubin import read_cuda
 from relmgr.sources.code_objects.elf import read_elf
 
-CUBINS = sorted((Path(__file__).parents[1] / "data" / "cubins").glob("*.cubin"))
+CUBINS = sorted((Path(__file__).parents[2] / "data" / "cubins").glob("*.cubin"))
 EXPANDED = [
     extent
     for base in (0, 64, 128)

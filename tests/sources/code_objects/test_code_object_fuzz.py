@@ -23,10 +23,10 @@ from relmgr.sources.code_objects.code_object import read_code_object
 from relmgr.sources.code_objects.cubin import read_cuda
 from relmgr.sources.code_objects.elf import read_elf
 from relmgr.sources.code_objects.offload_bundle import unpack_bundles
-from tests.sources.test_code_object_hostile import KERNEL, yaml_object
+from tests.sources.code_objects.test_code_object_hostile import KERNEL, yaml_object
 from tests.support.code_objects import bundle, compressed, kernel_map, metadata_map, object_with
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 OBJECTS = [p.read_bytes() for p in sorted((DATA / "code_objects").glob("*.hsaco"))]
 CUBINS = [p.read_bytes() for p in sorted((DATA / "cubins").glob("*.cubin"))]
 BUNDLE = bundle(("host-x86_64-unknown-linux-gnu", b""), ("hip-amdgcn-amd-amdhsa--gfx90a", OBJECTS[0]))

@@ -17,7 +17,7 @@ from relmgr.sources.code_objects.offload_bundle import read_bundle, unpack_bundl
 from tests.support.code_objects import bundle, compile_hip, compressed, run
 from tests.support.services import need, need_module
 
-SAMPLES = Path(__file__).parents[1] / "data" / "code_objects"
+SAMPLES = Path(__file__).parents[2] / "data" / "code_objects"
 OLD = (SAMPLES / "fwd_xdlops0.descriptor32.gfx90a.cov5.hsaco").read_bytes()
 NEW = (SAMPLES / "fwd_xdlops0.bare.gfx942.cov4.hsaco").read_bytes()
 HOST = ("host-x86_64-unknown-linux-gnu", b"")
