@@ -38,6 +38,9 @@ gpu: $(VENV)/.installed-test ## tests on a GPU
 fuzz: $(VENV)/.installed-test ## ten minutes of fuzzing (RELMGR_FUZZ_SECONDS, RELMGR_FUZZ_SEED)
 	RELMGR_FUZZ_SECONDS=$${RELMGR_FUZZ_SECONDS:-600} $(BIN)/python -m pytest -m slow -k fuzz -s --timeout=0 $(ARGS)
 
+mutation: $(VENV)/.installed-mutation ## changes that no test notices: ROOM=relmgr/gate/decide.py (TESTS="tests/gate")
+	$(BIN)/python -m tests.support.mutation $(ROOM) $(TESTS)
+
 bench: $(VENV)/.installed-bench ## the benchmarks that need no clone or device; see benchmarks/ for the others
 	for file in code_object kdb order gate; do $(BIN)/python benchmarks/bench_$$file.py; done
 
@@ -60,4 +63,4 @@ format: $(VENV)/.installed-dev ## rewrite the code in the house format
 clean: ## remove what was built
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
 
-.PHONY: help demo test slow realhistory pythons gpu fuzz bench lint docs site format clean
+.PHONY: help demo test slow realhistory pythons gpu fuzz mutation bench lint docs site format clean
