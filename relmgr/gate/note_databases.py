@@ -6,13 +6,16 @@ Git tells that bytes changed, appeared, moved or went; it does not tell that ker
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from relmgr.model.audit import ReleaseFacts
 from relmgr.model.database_age import database_state, scan_of
 from relmgr.model.databases import DatabaseFact
 from relmgr.model.notes import DatabaseChange, NotesDatabase, NotesDatabases, SideFacts
 from relmgr.model.ticket import ScannedFile
+
+_CONVENTIONS = {"memref-descriptor", "bare-pointer"}
 
 
 def compare_databases(before: SideFacts, after: ReleaseFacts, scans: Sequence[ScannedFile] = ()) -> NotesDatabases:
@@ -80,16 +83,44 @@ def _change(fact: DatabaseFact, sources: Sequence[DatabaseFact], scans: Sequence
 def _by_scans(
     fact: DatabaseFact, sources: Sequence[DatabaseFact], scans: Sequence[ScannedFile]
 ) -> DatabaseChange | None:
-    """Return what scans of both contents prove: the provider's rows are all gone, or are all of another convention."""
+    """Return what scans of both contents prove.
+
+    Pruned: the provider's rows of a convention are gone, and there are as many of the others as before. Regenerated:
+    all of its rows are of a convention that none was of.
+    """
     now, then = scan_of(fact, scans), [scan_of(source, scans) for source in sources]
-    if now is None or None in then or now.unknown or now.corrupt:
+    known = [scan for scan in then if scan is not None]
+    if now is None or len(known) < len(then) or now.unknown or now.corrupt:
         return None
-    before: set[str] = {name for scan in then if scan for name, rows in scan.conventions.items() if rows}
-    before &= {"memref-descriptor", "bare-pointer"}
-    after = {name for name, rows in now.conventions.items() if rows} & {"memref-descriptor", "bare-pointer"}
-    if before and not now.provider_rows:
+    before, after = _rows(*known), _rows(now)
+    if not before:
+        return None
+    if not now.provider_rows or (set(after) < set(before) and all(before[name] == after[name] for name in after)):
         return "pruned"
-    return "regenerated" if after and before and not after & before else None
+    return "regenerated" if after and not set(after) & set(before) else None
+
+
+def _rows(*scans: ScannedFile) -> Counter[str]:
+    """Return the provider's rows by convention, of the conventions that relmgr tells apart."""
+    found: Counter[str] = Counter()
+    for scan in scans:
+        found.update({name: rows for name, rows in scan.conventions.items() if rows and name in _CONVENTIONS})
+    return found
+
+
+def unused_scans(before: SideFacts, after: ReleaseFacts, scans: Iterable[ScannedFile]) -> Iterator[str]:
+    """Yield why a file that was handed in says nothing: it could not be read, or is no database of either end."""
+    facts = (*before.databases, *after.databases)
+    known = {fact.oid for fact in facts}
+    known |= {old.oid for fact in facts if fact.introduced for old in fact.introduced.repacked_from}
+    for scan in scans:
+        name = scan.path.rpartition("/")[2]
+        if scan.state == "pointer":
+            yield f"{name}: a pointer, not the database itself"
+        elif scan.state == "unreadable":
+            yield f"{name}: {scan.note or 'not readable'}"
+        elif known.isdisjoint(scan.content_ids):
+            yield f"{name}: its content is no database's at either end"
 
 
 def _gone(fact: DatabaseFact) -> NotesDatabase:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from relmgr.gate.note_databases import compare_databases
+from relmgr.gate.note_databases import compare_databases, unused_scans
 from relmgr.gate.note_headings import choose_heading, heading_order
 from relmgr.gate.note_reverts import Netting, Reverted, net_changes
 from relmgr.model.abi import AbiVersion
@@ -45,6 +45,7 @@ def make_notes(facts: NotesFacts, settings: NotesSettings, macro: str | None = N
     netting = net_changes(facts.range_.commits, facts.names)
     told = _Telling(facts, settings, netting)
     sections, left_out = told.sections()
+    unused = unused_scans(facts.before, facts.after, facts.scans)
     return Notes(
         from_=facts.range_.from_,
         to=facts.range_.to,
@@ -63,7 +64,7 @@ def make_notes(facts: NotesFacts, settings: NotesSettings, macro: str | None = N
         left_out=left_out,
         provider=_provider(facts, settings),
         contributors=tuple(_contributors(facts.range_.commits)),
-        gaps=tuple(dict.fromkeys((*facts.range_.gaps, *facts.gaps))),
+        gaps=tuple(dict.fromkeys((*facts.range_.gaps, *facts.gaps, *unused))),
     )
 
 

@@ -97,9 +97,11 @@ def _scans(project: Project, pin: PinConfig, databases: Sequence[str]) -> Sequen
         return ()
     from relmgr.sources.databases.files import find_databases
     from relmgr.sources.ticket_files import scan_databases
-    from relmgr.workflows.kdb import scan_rules, target_abi
+    from relmgr.workflows.kdb import Target, scan_rules
 
-    rules = scan_rules(project, pin, target_abi(project, pin, None), fast=False, deep=False, jobs=1)
+    # Each end has its own number: rows are counted by how they take arguments, and judged with the notes.
+    counted = Target(None, "unknown", "the ends of the range")
+    rules = scan_rules(project, pin, counted, fast=False, deep=False, jobs=1)
     return scan_databases(find_databases(databases, frozenset({"kdb"})), rules)
 
 
