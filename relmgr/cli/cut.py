@@ -177,6 +177,8 @@ def _store(
     output.emit(document, template="cut/plan")
     for item in stored.blocking:
         click.echo(f"relmgr: not to be applied while open: {item.id}", err=True)
+    if stored.blocking:
+        click.echo(f"  next: settle them, or store it again with --accept {stored.blocking[0].id}=REASON", err=True)
     return EXIT_BLOCKED if stored.blocking else EXIT_OK
 
 

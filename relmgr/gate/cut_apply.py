@@ -31,7 +31,10 @@ def why_refused(
     if not finishing:
         problems += _aged(plan, now, max_age)
         problems += [problem for place in seen if (problem := _moved(place))]
-    problems += [problem for place in seen if (problem := _in_the_way(place))]
+    # A cut that stands whole in the clones was made from here before, and is now to be pushed.
+    here = [place for place in seen if place.remote is None]
+    fresh = [place for place in seen if place not in here] if is_made(here) else seen
+    problems += [problem for place in fresh if (problem := _in_the_way(place))]
     return tuple(problems)
 
 

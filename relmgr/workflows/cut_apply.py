@@ -142,7 +142,9 @@ def _after_failure(
     """Say what stands after a failure: nothing, some of it, or all when only our marks could not be removed."""
     seen = [_read_or(place, was) for place, was in zip(places, before, strict=True)]
     state: Literal["done", "undone", "half-done"] = "half-done" if any(place.ours for place in seen) else "undone"
-    return _document(plan, file, "done" if is_made(seen) else state, places, seen, (str(error),), before)
+    # Once all is taken back, the command that makes one branch alone is no advice.
+    said = ": ".join(filter(None, (error.where, error.what))) if state == "undone" else str(error)
+    return _document(plan, file, "done" if is_made(seen) else state, places, seen, (said,), before)
 
 
 def _read_or(place: Place, before: PlaceSeen) -> PlaceSeen:

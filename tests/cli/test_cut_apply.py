@@ -100,7 +100,7 @@ def test_t6_viewing_changes_nothing(pair: Pair, capsys: pytest.CaptureFixture[st
     before, file = pair.refs(), pair.plan.read_bytes()
     assert pair.apply() == 0
     out = capsys.readouterr().out
-    assert out.splitlines()[0] == "acme-2.0 can be cut; nothing was done yet (--apply does it)"
+    assert out.splitlines()[0] == "acme-2.0 can be cut; nothing is done yet (--apply does it)."
     assert pair.apply("--push", "origin", "--format", "markdown") == 0
     assert (pair.refs(), pair.plan.read_bytes()) == (before, file)
 
@@ -123,6 +123,28 @@ def test_apply_makes_every_branch_and_a_second_run_nothing(pair: Pair, capsys: p
     code, seen = document(pair, capsys, "--apply", "--push", "origin")
     assert (code, seen["state"], {a["state"] for a in seen["actions"]}) == (0, "done", {"kept"})
     assert pair.refs() == after
+
+
+def test_a_cut_that_was_made_here_is_pushed_afterwards(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+    assert pair.store() == 0
+    assert document(pair, capsys, "--apply")[1]["state"] == "done"
+    code, seen = document(pair, capsys, "--apply", "--push", "origin")
+    assert (code, seen["state"]) == (0, "done")
+    assert [action["state"] for action in seen["actions"]] == ["kept", "kept", "created", "created"]
+
+
+def test_after_a_failed_push_no_command_for_one_branch_alone_is_advised(
+    pair: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pair.store() == 0
+    hook = pair.folder / "lib.git" / "hooks" / "update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    code, seen = document(pair, capsys, "--apply", "--push", "origin")
+    assert (code, seen["state"]) == (3, "undone")
+    assert "rel-2.0 was not made" in seen["problems"][0]
+    assert "next:" not in seen["problems"][0]
 
 
 def test_a_provider_that_was_cut_before_is_left_alone(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
