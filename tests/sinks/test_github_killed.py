@@ -23,9 +23,9 @@ from tests.support.posting_child import SLUG, actions
 OLDER = "<!-- relmgr:bump=forge -->\nWords."
 
 
-def fresh() -> StandIn:
+def fresh(*, is_app: bool = True) -> StandIn:
     """Return a forge with the pull request that is judged, and an older bump that is to be superseded."""
-    standin = StandIn()
+    standin = StandIn(is_app=is_app, viewer="relmgr[bot]" if is_app else "maintainer")
     standin.add_repo(SLUG)
     standin.add_pull(SLUG, 7, labels=["stale"])
     standin.add_pull(SLUG, 8, head="relmgr/bump-1", body=OLDER, author=standin.viewer)
@@ -35,9 +35,12 @@ def fresh() -> StandIn:
 def assert_one_of_everything(standin: StandIn) -> None:
     repo = standin.repos[SLUG]
     assert standin.bodies(SLUG, 7) == ["<!-- relmgr:comment=gate -->\nMay merge."]
-    (run,) = repo.checks
-    assert [one["message"] for one in run["annotations"]] == [f"line {n}" for n in range(1, 61)]
-    assert run["conclusion"] == "success"
+    if standin.is_app:
+        (run,) = repo.checks
+        assert [one["message"] for one in run["annotations"]] == [f"line {n}" for n in range(1, 61)]
+        assert run["conclusion"] == "success"
+    else:
+        assert [(one["state"], one["description"]) for one in repo.statuses] == [("success", "#7: May merge")]
     assert [issue["title"] for issue in standin.issues(SLUG)] == ["Rebuild"]
     bumps = [entry for entry in repo.threads.values() if entry["kind"] == "pull" and entry["head"] == "relmgr/bump-2"]
     assert [(bump["state"], bump["labels"]) for bump in bumps] == [("open", ["pin", "abi"])]
@@ -83,6 +86,20 @@ def test_interrupted_at_any_call_and_run_again(number_of_calls: int, after: bool
     assert number_of_calls > 12
     for at in range(1, number_of_calls + 1):
         with fresh().running() as standin:
+            with pytest.raises(KeyboardInterrupt):
+                GitHubSink(CutOff(standin.url, at, after)).apply(actions())
+            assert GitHubSink(door(standin)).apply(actions()).is_whole
+            assert_one_of_everything(standin)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_an_account_that_is_no_app_interrupted_at_any_call_and_run_again(after: bool) -> None:
+    with fresh(is_app=False).running() as standin:
+        assert GitHubSink(door(standin)).apply(actions()).is_whole
+        assert_one_of_everything(standin)
+        calls = len(standin.calls)
+    for at in range(1, calls + 1):
+        with fresh(is_app=False).running() as standin:
             with pytest.raises(KeyboardInterrupt):
                 GitHubSink(CutOff(standin.url, at, after)).apply(actions())
             assert GitHubSink(door(standin)).apply(actions()).is_whole
