@@ -9,7 +9,14 @@ from relmgr.gate.backport import judge_backport
 from relmgr.model.backport import Backport, BackportFacts, OpenRevert, Original, Target
 from relmgr.model.project import Project
 from relmgr.sinks.git_backport import Picked, by_hand, land, picked, sweep_scratch
-from relmgr.sources.changes.backports import find_original, find_taken, find_target, look_alike, pin_steps
+from relmgr.sources.changes.backports import (
+    find_on_topic,
+    find_original,
+    find_taken,
+    find_target,
+    look_alike,
+    pin_steps,
+)
 from relmgr.sources.changes.reverts import Reverts, reverts_missing_on
 from relmgr.sources.git.clone import Clone
 from relmgr.sources.git.commit_log import read_commits
@@ -32,6 +39,9 @@ def backport(
     clone = clones[original.name]
     sweep_scratch(clone.path)
     _require_parent(original, mainline)
+    if first := find_on_topic(clone, original, topic):
+        target = find_target(clone, branch, None).model_copy(update={"ref": f"refs/heads/{topic}"})
+        return Backport(state="already", original=original, target=target, mainline=mainline, first=first)
     target = find_target(clone, branch, topic)
     facts = _facts(project, clone, original, target, mainline)
     document = Backport(state="ready", original=original, target=target, mainline=mainline)

@@ -67,8 +67,8 @@ def test_without_apply_nothing_is_changed(pair: Invented, capsys: pytest.Capture
     before = refs(pair.gadget)
     assert run(pair, fix, "--to", BRANCH) == 0
     assert capsys.readouterr().out.splitlines() == [
-        f"{fix[:12]} fix (#7)",
-        f"would go to {BRANCH}; nothing was done yet (--apply does it)",
+        f"{fix[:12]} would go to {BRANCH}; nothing is done yet (--apply does it).",
+        '"fix (#7)"',
         "file: a.txt",
     ]
     assert refs(pair.gadget) == before
@@ -172,7 +172,15 @@ def test_a_new_branch_for_a_pull_request(pair: Invented, capsys: pytest.CaptureF
     code, seen = told(pair, capsys, fix, "--to", BRANCH, "--as", "backport/fix", "--apply")
     assert (code, seen["result"]) == (0, tip(pair.gadget, "backport/fix"))
     assert (tip(pair.gadget), pair.gadget.git("rev-parse", "backport/fix~")) == (before, before)
-    assert run(pair, fix, "--to", BRANCH, "--as", "backport/fix", "--apply") == 2
+    # A second run is a no-op that names the first; a branch of that name with other work is left alone.
+    code, again = told(pair, capsys, fix, "--to", BRANCH, "--as", "backport/fix", "--apply")
+    assert (code, again["state"], again["first"]["commit"]) == (0, "already", seen["result"])
+    assert run(pair, fix, "--to", BRANCH, "--as", "backport/fix") == 0
+    out = capsys.readouterr().out
+    assert "is on backport/fix already" in out
+    assert f"next: git push REMOTE backport/fix, and a pull request from it into {BRANCH}" in out
+    pair.gadget.git("branch", "taken", "trunk")
+    assert run(pair, fix, "--to", BRANCH, "--as", "taken", "--apply") == 2
 
 
 # -- conflicts ------------------------------------------------------------------------------------------------------
@@ -502,11 +510,11 @@ def test_reverts_as_text(pair: Invented, capsys: pytest.CaptureFixture[str]) -> 
     capsys.readouterr()
     assert run(pair, "--reverts") == 1
     assert capsys.readouterr().out.splitlines() == [
-        "1 reverted changes are still on release branches:",
+        "Take 1 revert to release branches that still hold what was reverted:",
         "",
-        f"stable/1.1: {bad[:12]} bad (#3)",
-        f'  reverted {day} by {undone[:12]} Revert "bad (#3)"',
-        f"  take the revert: relmgr backport {undone} --to stable/1.1",
+        f'stable/1.1: {bad[:12]} "bad (#3)"',
+        f'  reverted {day} by {undone[:12]} "Revert "bad (#3)""',
+        f"  next: relmgr backport {undone} --to stable/1.1",
     ]
     assert run(pair, "--reverts", "--to", BRANCH, "--format", "markdown") == 0
-    assert capsys.readouterr().out == "No reverted change is left on a release branch.\n"
+    assert capsys.readouterr().out == "**Nothing to do:** no reverted change is left on a release branch.\n"

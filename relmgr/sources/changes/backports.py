@@ -48,7 +48,10 @@ def find_original(project: Project, clones: Mapping[str, Clone], text: str, insi
 
 
 def find_target(clone: Clone, branch: str, topic: str | None) -> Target:
-    """Return the branch called exactly `branch` (T7) and what moves: the branch, or the new branch `topic` from it."""
+    """Return the branch called exactly `branch` (T7) and what moves: the branch, or the new branch `topic` from it.
+
+    Raises `UserError` where `topic` is there; what an earlier run made of it, `find_on_topic` tells.
+    """
     if branch not in clone.branches:
         close = difflib.get_close_matches(branch, list(clone.branches), n=3, cutoff=0.5)
         raise UserError(
@@ -90,6 +93,14 @@ def find_taken(clone: Clone, original: Original, tip: str) -> Taken | None:
         if not reverts.of(commit.sha):
             return Taken.model_validate({"commit": commit.sha, "subject": commit.subject, "by": by})
     return None
+
+
+def find_on_topic(clone: Clone, original: Original, topic: str | None) -> Taken | None:
+    """Return the commit by which a branch called `topic` has the change as a backport: an earlier run made it (T8)."""
+    if topic is None or topic not in clone.branches:
+        return None
+    found = find_taken(clone, original, clone.branches[topic].commit)
+    return found if found and found.by == "link" else None
 
 
 def look_alike(clone: Clone, original: Original, tip: str) -> Taken | None:
@@ -168,8 +179,12 @@ def _merged(clone: Clone, repository: Repository, number: int) -> str:
             f"{repository.slug}#{number} is not merged", next_step="a backport takes what has landed; merge it first"
         )
     if change.namesakes:
-        listed = ", ".join(sha[:12] for sha in (change.head, *change.namesakes))
-        raise UserError(f"several commits carry #{number}: {listed}", next_step="give the commit instead")
+        same = [clone.commit(sha) for sha in (change.head, *change.namesakes)]
+        listed = "; ".join(f"{one.sha[:12]} of {one.committed_at.date()}, {one.subject!r}" for one in same)
+        raise UserError(
+            f"several commits carry #{number}: {listed}",
+            next_step=f"give the commit instead, such as {change.head[:12]}",
+        )
     return change.head
 
 
