@@ -38,7 +38,7 @@ def upsert_check(github: GitHub, action: UpsertCheck) -> Done:
     """
     slug = github.canonical(action.repository)
     outcome, trouble, made = "unchanged", 0, None
-    while True:
+    for _ in range(len(action.annotations) // BATCH + LOOKS + 2):
         ours = _ours(github, slug, action, made)
         wanted = _wanted(github, slug, action, ours)
         own = _own(ours, action)
@@ -57,6 +57,7 @@ def upsert_check(github: GitHub, action: UpsertCheck) -> Done:
             if run is not None or ours or error.status not in (403, 404):
                 raise
             return upsert_status(github, slug, action)
+    raise GitHubError("the check never reads as it was written", where=action.target)
 
 
 def _ours(github: GitHub, slug: str, action: UpsertCheck, made: Entry | None) -> list[Entry]:

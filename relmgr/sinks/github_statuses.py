@@ -7,8 +7,8 @@ from typing import Any
 
 from relmgr.model.actions import Done, UpsertCheck
 from relmgr.sinks.github_heads import Verdict, number_of, others_of, stricter
-from relmgr.sinks.github_once import Entry, create_once
-from relmgr.sources.github.client import GitHub
+from relmgr.sinks.github_once import LOOKS, Entry, create_once
+from relmgr.sources.github.client import GitHub, GitHubError
 
 LONGEST_DESCRIPTION = 140
 _STATES = {"success": "success", "neutral": "success", None: "pending"}
@@ -20,13 +20,14 @@ _WHOSE = re.compile(r"^#(?P<number>\d{1,9})(?: alone (?P<own>success|pending|fai
 def upsert_status(github: GitHub, slug: str, action: UpsertCheck) -> Done:
     """Say it in a commit status: statuses are only ever added, and the newest of a context counts."""
     outcome, made = "unchanged", None
-    while True:
+    for _ in range(LOOKS):
         statuses = _statuses(github, slug, action, made)
         wanted, why = _wanted(github, slug, action, statuses)
         if _stands(github, statuses, wanted):
             fields = {"kind": action.kind, "target": action.target, "outcome": outcome, "why": why}
             return Done.model_validate(fields)
         made, outcome = _add(github, slug, action, wanted), "created"
+    raise GitHubError("the status never reads as it was written", where=action.target)
 
 
 def _statuses(github: GitHub, slug: str, action: UpsertCheck, made: Entry | None = None) -> list[Entry]:

@@ -251,6 +251,15 @@ def test_a_completed_check_that_must_wait_again_is_made_anew(standin: StandIn) -
     assert [run["status"] for run in standin.repos[SLUG].checks] == ["completed", "in_progress"]
 
 
+@pytest.mark.parametrize("is_app", [True, False], ids=["check run", "status"])
+def test_a_forge_that_keeps_other_words_is_not_written_to_for_ever(standin: StandIn, is_app: bool) -> None:
+    standin.is_app, standin.viewer, standin.longest = is_app, "relmgr[bot]" if is_app else "maintainer", 3
+    posting = apply(standin, check(), COMMENT)
+    assert outcomes(posting) == ["not-posted", "created"]
+    assert "never reads as it was written" in str(posting.done[0].why)
+    assert len(standin.writes()) < 10
+
+
 # -- M9: one head, two pull requests ----------------------------------------------------------------------------------
 
 

@@ -72,14 +72,15 @@ class StandIn:
     """GitHub's state. `viewer` is who asks; `is_app` may write check runs.
 
     `compares_commits`: GraphQL's compare does; `knows_creators`: a list of issues can be asked for one author's;
-    `renamed`: a repository's former name to its present one, or to an address elsewhere; `prefix`: `/api/v3` on an
-    Enterprise Server, whose GraphQL is beside it.
+    `longest`: what is kept of a check's id and a status's words; `renamed`: a repository's former name to its present
+    one, or to an address elsewhere; `prefix`: `/api/v3` on an Enterprise Server, whose GraphQL is beside it.
     """
 
     viewer: str = "relmgr[bot]"
     is_app: bool = True
     compares_commits: bool = True
     knows_creators: bool = True
+    longest: int | None = None
     url: str = ""
     repos: dict[str, Repo] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
@@ -474,6 +475,7 @@ def _post_check(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> tu
         return 422, {"message": "Validation Failed", "errors": [{"message": "annotations: at most 50"}]}
     run = {name: value for name, value in body.items() if name != "output"}
     run |= {
+        "external_id": body.get("external_id", "")[: s.longest],
         "id": s.next_id(),
         "app": s.viewer.removesuffix("[bot]"),
         "output": output,
@@ -506,6 +508,7 @@ def _list_statuses(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) ->
 
 def _post_status(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> tuple[int, Any]:
     entry = body | {"id": s.next_id(), "sha": parts[0], "author": s.viewer, "at": "2030-02-02T10:00:00Z"}
+    entry["description"] = entry["description"][: s.longest]
     repo.statuses.append(entry)
     return 201, shapes.status(s.url, repo.slug, entry)
 
