@@ -51,7 +51,10 @@ class Annotation(Noun):
 
 
 class UpsertCheck(Noun):
-    """The result called `name` on a commit. Where the account is no App, a commit status says it in one line."""
+    """The result called `name` on a commit. Where the account is no App, a commit status says it in one line.
+
+    A `key` that ends in `/NUMBER` names the pull request: of those with that head, open, the strictest is shown (M9).
+    """
 
     kind: Literal["check"] = "check"
     repository: Slug
@@ -136,7 +139,7 @@ Action = Annotated[
 
 
 class Done(Noun):
-    """What became of one action. `url` is its page; `why` is given for what was not posted."""
+    """What became of one action. `url` is its page; `why` tells why it was not posted, or what else decided it."""
 
     kind: str
     target: str
