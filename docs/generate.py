@@ -314,7 +314,7 @@ def exit_codes() -> Iterator[str]:
         "blocks with 1; where nothing could be read at all a command ends with 3 and names what."
     )
     yield "These commands say more:"
-    yield "\n".join(["| command | |", "| --- | --- |", *_more_codes(root, "relmgr")])
+    yield "\n".join(["| command | says |", "| --- | --- |", *_more_codes(root, "relmgr")])
 
 
 def _more_codes(group: click.Group, name: str) -> Iterator[str]:
@@ -326,7 +326,8 @@ def _more_codes(group: click.Group, name: str) -> Iterator[str]:
         elif command is not None:
             found = re.findall(r"[^.;]*(?:[Ee]xit code|[Ee]nds? with \d)[^.]*", prose(command.help or ""))
             if found:
-                yield f"| `{name} {child}` | {cell('. '.join(part.strip() for part in found))} |"
+                said = ". ".join(part.strip() for part in found)
+                yield f"| `{name} {child}` | {cell(said[:1].upper() + said[1:])} |"
 
 
 # -- words ------------------------------------------------------------------------------------------------------------
