@@ -11,6 +11,7 @@ DOCUMENTS: dict[str, str] = {
     "abi-guards": "relmgr.model.guards:Guard[]",
     "abi-inspect": "relmgr.model.code_object:InspectedObject[]",
     "abi-show": "relmgr.model.abi:AbiVersion",
+    "answer": "relmgr.model.answer:Answer",
     "audit": "relmgr.model.audit:Audit",
     "backport": "relmgr.model.backport:Backport",
     "backport-reverts": "relmgr.model.backport:OpenRevert[]",

@@ -11,7 +11,7 @@ from relmgr.errors import RelmgrError, SourceError, UserError
 from relmgr.gate.asked import Entry, key_of
 from relmgr.gate.slash_commands import PREFIX
 from relmgr.gate.waivers import waiver_state
-from relmgr.model.actions import Posting, UpsertComment, UpsertIssue
+from relmgr.model.actions import Done, Posting, UpsertComment
 from relmgr.model.answer import AnswerPart, RunState, StartWorkflow
 from relmgr.model.event import EventComment
 from relmgr.model.project import PinConfig, Project
@@ -19,7 +19,6 @@ from relmgr.model.pull_request import PullRequest, PullRequestRef
 from relmgr.model.slash_commands import CommandName, RefusedCommand, SlashCommand, SlashCommands
 from relmgr.model.snapshot import Snapshot
 from relmgr.model.ticket import Tickets
-from relmgr.model.ticket_block import marker
 from relmgr.model.verdict import GateReport
 from relmgr.render.actions import ticket_actions, tidy
 from relmgr.render.engine import Words
@@ -69,6 +68,11 @@ class Desk:
         self.forge = ask_forge(self.project, self.forge.github, self.ref)
         self.__dict__.pop("judged", None)
         _ = self.judged
+
+    @property
+    def not_posted(self) -> list[Done]:
+        """What could not be made so on the forge."""
+        return [one for posting in self.postings for one in posting.done if one.outcome == "not-posted"]
 
     @property
     def was_judged(self) -> bool:
@@ -134,25 +138,28 @@ def _ticket(desk: Desk, command: SlashCommand) -> AnswerPart:
 
 
 class TicketsHere(NamedTuple):
-    """What `/relmgr ticket` found: does a pin cross (None: not told, `why`), the tickets with their pages, gaps."""
+    """What `/relmgr ticket` found: whether a pin crosses (None: not told), the tickets with their pages, gaps."""
 
     crosses: bool | None
-    why: str = ""
     tickets: tuple[dict[str, Any], ...] = ()
     gaps: tuple[str, ...] = ()
+
+    def without(self, gap: str) -> TicketsHere:
+        """Return it with what could not be told."""
+        return TicketsHere(self.crosses or None, self.tickets, (*self.gaps, gap))
 
 
 def _tickets_of(desk: Desk, snapshot: Snapshot, pin: PinConfig, so_far: TicketsHere) -> TicketsHere:
     if snapshot.pin_moves is None or "pin_moves" in snapshot.gaps:
-        return so_far._replace(crosses=None, why=snapshot.gap("pin_moves") or "")
+        return so_far.without(snapshot.gap("pin_moves") or "its pins were not read")
     move = next((move for move in snapshot.pin_moves if move.pin == pin.name and move.moves), None)
     if move is None or (move.abi is not None and move.abi.crossing is False):
         return so_far
     if move.abi is None or move.abi.crossing is None:
-        return so_far._replace(crosses=None, why=f"the kernel ABI on both sides of the pin {pin.name} is not known")
+        return so_far.without(f"the kernel ABI on both sides of the pin {pin.name} is not known")
     document = _plan_tickets(desk, snapshot, pin)
     needed = document.model_copy(update={"tickets": tuple(t for t in document.tickets if t.state == "open")})
-    posting = desk.sink.apply(ticket_actions(needed))
+    posting = desk.sink.apply(ticket_actions(needed, desk.words))
     desk.postings.append(posting)
     return TicketsHere(
         crosses=True,
@@ -170,17 +177,14 @@ def _plan_tickets(desk: Desk, snapshot: Snapshot, pin: PinConfig) -> Tickets:
 
 
 def _listed(document: Tickets, posting: Posting) -> Iterator[dict[str, Any]]:
-    pages = dict(
-        zip((action.marker for action in posting.actions if isinstance(action, UpsertIssue)), posting.done, strict=True)
-    )
-    for ticket in document.tickets:
-        done = pages.get(marker(ticket.data.key))
-        joined = "planned there by hand" if ticket.action == "join" else "not filed"
+    """Yield each ticket as the answer lists it: there is one action for each."""
+    for ticket, done in zip(document.tickets, posting.done, strict=True):
+        said = "told where a person planned it" if ticket.action == "join" else done.outcome
         yield {
             "arch": ticket.arch,
             "title": ticket.title,
-            "url": (done.url if done else None) or ticket.url,
-            "outcome": (f"not filed: {done.why}" if done.why else done.outcome) if done else joined,
+            "url": done.url or ticket.url,
+            "outcome": f"not filed: {done.why}" if done.outcome == "not-posted" else said,
         }
 
 

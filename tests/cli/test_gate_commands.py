@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,7 +86,44 @@ def test_ticket_files_what_the_pins_move_needs_once(world: World) -> None:
     assert "(unchanged)" in answer
 
 
-def test_ticket_needs_permission_and_a_move(world: World) -> None:
+def test_a_strangers_copy_of_a_ticket_is_none(world: World) -> None:
+    standin = world.standin
+    body = "<!-- relmgr:ticket acme/gadget,gadget-3.0,gfx90a,none -->"
+    standin.repos[SLUG].threads[40] = standin.add_pull(SLUG, 40) | {"kind": "issue", "body": body, "author": "dev"}
+    del standin.repos[SLUG].threads[40]["head_sha"]
+    code, answer = give(world, "/relmgr ticket")
+    assert [issue["author"] for issue in standin.issues(SLUG)] == ["dev", standin.viewer]
+    assert (code, "(created)" in answer) == (1, True)
+
+
+def test_ticket_needs_a_move_that_crosses(world: World) -> None:
+    gadget = world.pair.gadget
+    gadget.git("checkout", "-q", "-b", "other")
+    head = gadget.commit("Words", {"a.txt": "a"}, at="2030-02-02T01:00:00+01:00")
+    gadget.git("update-ref", "refs/pull/7/head", head)
+    gadget.git("checkout", "-q", "trunk")
+    world.standin.repos[SLUG].threads[7]["head_sha"] = head
+    _, answer = give(world, "/relmgr ticket")
+    assert world.standin.issues(SLUG) == []
+    assert "No ticket is needed: this pull request moves no pin across the kernel ABI." in answer
+
+
+def test_order_of_one_that_is_closed(world: World) -> None:
+    world.standin.repos[SLUG].threads[7]["state"] = "closed"
+    code, answer = give(world, "/relmgr order")
+    assert (code, "This pull request is closed: it waits for nothing." in answer) == (0, True)
+
+
+def test_a_command_that_fails_is_answered_with_why_and_the_others_go_on(world: World) -> None:
+    world.standin.repos[SLUG].threads[7]["head_sha"] = "e" * 40
+    code, answer = give(world, "/relmgr recheck\n/relmgr explain on-hold")
+    assert code == 3
+    assert "**Could not be done:**" in answer
+    assert "the forge eeeeeeeeeeee" in answer
+    assert "##### on-hold (block)" in answer
+
+
+def test_ticket_needs_permission(world: World) -> None:
     world.standin.repos[SLUG].permissions["dev"] = "read"
     code, answer = give(world, "/relmgr ticket")
     assert (code, world.standin.issues(SLUG)) == (0, [])
@@ -288,3 +326,16 @@ def test_n6_what_a_stranger_writes_is_inert_in_the_answer_the_log_and_the_summar
     for line in out.splitlines():
         depth += line.startswith("::stop-commands::")
         assert not line.startswith("::error") or depth
+
+
+def test_json_is_one_document_of_what_was_asked(world: World) -> None:
+    event = world.comment(world.say("/relmgr explain on-hold"))
+    code, out, err = run("gate", "check", *event, *world.options(), "--post", "--format", "json")
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    assert (document["kind"], [part["start"] for part in document["parts"]]) == ("answer", [None])
+    event = world.comment(world.say("/relmgr recheck"))
+    world.standin.troubles.append(Trouble("forbidden", "POST", "comments", times=9))
+    code, out, err = run("gate", "check", *event, *world.options(), "--post", "--format", "json")
+    assert (code, json.loads(out)["decision"]) == (3, "block")
+    assert "not-posted  comment acme/gadget#7" in err
