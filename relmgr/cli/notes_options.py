@@ -16,7 +16,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def notes_options(command: F) -> F:
     """Add the range, and the options that say what notes are made from."""
     for decorator in (
-        click.option("--database", "databases", multiple=True, metavar="PATH", help="Scan these files or folders too."),
+        click.option(
+            "--database", "databases", multiple=True, metavar="PATH", help="Scan these files or folders, of both ends."
+        ),
         click.option(
             "--pulls",
             type=FILE,

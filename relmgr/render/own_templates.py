@@ -29,8 +29,8 @@ MAX_TEMPLATE = 65_536
 MAX_ENTRIES = 1_000
 MAX_OUTPUT = 32 * 1024 * 1024
 _PLAIN = (str, bytes, int, float, list, tuple, dict, set, frozenset, date, timedelta)
-# What shipped templates do to the lists and tables they made; nothing else is changed from inside a template.
-_CHANGES = {"append", "extend", "update"}
+# Templates fill the lists and tables that they make; none takes anything out, least of all of what it is given.
+_FILLS = {"append", "extend", "insert", "add", "update", "setdefault"}
 
 _Texts = tuple[tuple[str, str], ...]
 
@@ -202,7 +202,7 @@ def check_changed_template(folder: Path, path: str, text: str) -> None:
 
 
 class _Sandbox(SandboxedEnvironment):
-    """Calls only macros, what relmgr gives to templates, and methods of plain values that change nothing."""
+    """Calls only macros, what relmgr gives to templates, and methods of plain values that take nothing away."""
 
     intercepted_binops = frozenset({"**"})
 
@@ -211,8 +211,8 @@ class _Sandbox(SandboxedEnvironment):
         raise OverflowError("powers are not worked out in templates")
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Refuse what changes a value; callables are judged when they are called."""
-        changes = attr not in _CHANGES and modifies_known_mutable(obj, attr)
+        """Refuse what takes out of a value; callables are judged when they are called."""
+        changes = attr not in _FILLS and modifies_known_mutable(obj, attr)
         return super().is_safe_attribute(obj, attr, value) and not changes
 
     def is_safe_callable(self, obj: Any) -> bool:

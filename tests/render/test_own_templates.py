@@ -286,3 +286,14 @@ def test_a_page_still_escapes(tmp_path: Path) -> None:
 
 def test_a_project_without_own_templates_has_the_shipped_ones(project: Project) -> None:
     assert words_of(project) is SHIPPED
+
+
+def test_no_command_passes_by_its_projects_words() -> None:
+    """`engine.render` knows the shipped ones alone: it is for what belongs to no project."""
+    package = shipped("templates").parent / "relmgr"
+    found = {
+        file.relative_to(package).as_posix()
+        for file in package.rglob("*.py")
+        if re.search(r"from relmgr\.render\.engine import [^\n]*\brender\b", file.read_text(encoding="utf-8"))
+    }
+    assert found == {"workflows/demo.py", "workflows/policies.py"}
