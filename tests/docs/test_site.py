@@ -86,6 +86,10 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
         assert "url(http" not in sheet.read_text(encoding="utf-8"), sheet
 
 
+def test_nothing_of_the_build_is_in_the_site(site: Path) -> None:
+    assert [file for file in site.rglob("*") if file.suffix in (".py", ".pyc")] == []
+
+
 def test_every_schema_is_in_the_site(site: Path) -> None:
     found = {file.stem: json.loads(file.read_text()) for file in (site / "reference" / "schemas").glob("*.json")}
     assert set(found) == set(DOCUMENTS)

@@ -1,7 +1,6 @@
 """The surroundings in which the commands of pages run, rebuilt at run time. Nothing in them reaches the network.
 
 `empty`       an empty folder
-`source`      a copy of relmgr's own tree, as after `git clone`
 `clones`      clones of MIOpen and rocMLIR side by side, rebuilt as far as the recorded tables tell, with their remotes.
               GitHub is the stand-in, with the token in GITHUB_TOKEN and two open pull requests: 3400 changes a source
               file, 3401 moves the pin. The session starts in MIOpen
@@ -13,7 +12,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -40,10 +38,7 @@ def world(name: str, folder: Path, slurm: Slurm | None = None) -> Iterator[Sessi
     work = home / "work"
     work.mkdir()
     with ExitStack() as stack:
-        if name == "source":
-            _copy_source(work / "relmgr")
-            work = work / "relmgr"
-        elif name in ("clones", "slurm"):
+        if name in ("clones", "slurm"):
             settings["GIT_CONFIG_GLOBAL"] = str(_build_clones(work))
             forge = stack.enter_context(_forge(work / "MIOpen").running())
             settings |= {"GITHUB_API_URL": forge.url, "GITHUB_TOKEN": "planted-token"}
@@ -65,15 +60,6 @@ def world(name: str, folder: Path, slurm: Slurm | None = None) -> Iterator[Sessi
 
 def _check(forge: StandIn) -> None:
     assert forge.mistakes == []
-
-
-def _copy_source(to: Path) -> None:
-    """Copy what `git clone` would bring: the tracked files, as they are in the work tree."""
-    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], check=True, capture_output=True, text=True)
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file():
-            (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, to / name)
 
 
 def _build_clones(work: Path) -> Path:
