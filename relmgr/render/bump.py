@@ -28,13 +28,16 @@ def branch_of(family: str, steps: Sequence[PinStep], base: str | None = None) ->
 def bump_title(steps: Sequence[PinStep]) -> str:
     """Return the subject: what moves where, and whether it crosses the ABI."""
     first = steps[0]
+    name = first.provider.split("/")[1]
+    if first.direction == "none" and len(steps) == 1:
+        return _one_line(f"Pin {name} as {short(first.ref)}, the same commit", MAX_TITLE)
     verb = "Roll back" if first.direction == "back" else "Bump"
     others = f" and {len(steps) - 1} more" if len(steps) > 1 else ""
     crossing = next((step for step in steps if step.abi and step.abi.crossing), None)
     abi = (
         f" (kernel ABI {_number(crossing.abi.old)} -> {_number(crossing.abi.new)})" if crossing and crossing.abi else ""
     )
-    return _one_line(f"{verb} {first.provider.split('/')[1]} to {short(first.ref)}{others}{abi}", MAX_TITLE)
+    return _one_line(f"{verb} {name} to {short(first.ref)}{others}{abi}", MAX_TITLE)
 
 
 def bump_message(steps: Sequence[PinStep], reasons: Mapping[str, str]) -> str:

@@ -148,6 +148,19 @@ def test_p12_before_the_merge_the_head_is_refused(pair: Invented) -> None:
     assert found["pin-reachable-from-branch"]["evidence"]["pulls"] == [8]
 
 
+def test_p14_a_pull_requests_head_that_was_fetched_as_a_remote_branch_is_no_branch(pair: Invented) -> None:
+    forge = pair.forge
+    forge.git("switch", "-q", "--detach", "trunk")
+    head = forge.commit("not merged", {"new.c": "1\n"})
+    forge.git("switch", "-q", "trunk")
+    for name in ("refs/remotes/origin/pr/8", "refs/remotes/origin/pull/8/head"):
+        forge.git("update-ref", name, head)
+    pin_to(pair, head)
+    _, found = check(pair)
+    told = found["pin-reachable-from-branch"]
+    assert (told["outcome"], told["evidence"]["branches"], told["evidence"]["pulls"]) == ("failed", [], [8])
+
+
 def test_p14_only_a_tag_or_only_a_fork_is_said_so(pair: Invented) -> None:
     forge = pair.forge
     forge.git("switch", "-q", "-c", "aside", "trunk")
@@ -292,7 +305,7 @@ def test_history_prints_the_documents_keys(pair: Invented) -> None:
     )
     code, text, _ = run("pin", "history", *options(pair))
     assert "Crossing: " in text
-    assert "memref-descriptor (42) to bare-pointer (50)" in text
+    assert "kernel ABI 42 (memref descriptors) -> 50 (bare pointers)" in text
 
 
 def test_gaps_are_printed_and_end_with_3(pair: Invented) -> None:

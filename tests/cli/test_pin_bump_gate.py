@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from relmgr.workflows.demo import rebuild
 from tests.cli.test_pin import run
 from tests.cli.test_pin_bump import LAUNCH, TRAINS, bump, failed, options, pair, verdicts
 from tests.support.invented import Invented
@@ -185,6 +186,36 @@ def test_one_attempt_a_ref_and_base_each_with_a_branch_of_its_own(pair: Invented
     plans = [bump(pair, "--to", "trunk", *more)[1] for more in ([], ["--base", "stable/1.0"])]
     name = f"relmgr/bump-forge-{str(pair.forge_at[50])[:12]}"
     assert [plan["branch"] for plan in plans] == [name, f"{name}-on-stable-1-0"]
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return rebuild(tmp_path_factory.mktemp("story") / "demo")
+
+
+@pytest.mark.parametrize(
+    ("day", "outcomes"),
+    [
+        ("2022-08-05", {"abi-bump-waits-for-cut": "pending", "abi-bump-leaves-time-to-regenerate": "passed"}),
+        ("2022-08-09", {"abi-bump-waits-for-cut": "passed", "abi-bump-leaves-time-to-regenerate": "passed"}),
+        # The last safe day of 5.4 was 35 days before its cut: 2022-09-01.
+        ("2022-09-28", {"abi-bump-waits-for-cut": "passed", "abi-bump-leaves-time-to-regenerate": "failed"}),
+    ],
+)
+def test_the_crossing_of_2022_as_the_gate_would_have_judged_its_bump(
+    story: dict[str, Path], day: str, outcomes: dict[str, str]
+) -> None:
+    clones = [f"--repo={name}={path}" for name, path in story.items()]
+    bumped = ["--to", "rocm-5.4.0", "--drop-digest", "--at", day, "--format", "json"]
+    code, out, err = run("pin", "bump", "--project", "miopen-rocmlir", *clones, *bumped)
+    plan = json.loads(out)
+    assert (code, err) == (1, "")
+    assert plan["title"] == "Bump rocMLIR to rocm-5.4.0 (kernel ABI 5 -> 6)"
+    assert {name: verdict(plan, name)["outcome"] for name in outcomes} == outcomes
+    # What refuses it: no line of the recorded tree tells the two numbers apart.
+    assert "abi-bump-keeps-old-path" in failed(plan)
+    assert len(plan["invalidates"]) == 8
+    assert plan["tickets"] == ["gfx1030", "gfx900", "gfx906", "gfx908", "gfx90a"]
 
 
 def test_the_document_keeps_its_keys(pair: Invented) -> None:
