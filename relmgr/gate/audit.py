@@ -27,7 +27,7 @@ _SUSPICIONS: dict[DatabaseState, tuple[AuditKind, Level, str]] = {
     "changed-since": (
         "database-changed-since",
         Level.NOTE,
-        "changed after the crossing; changed is not regenerated: scan it to be sure",
+        "changed after the crossing; changed is not rebuilt: scan it to be sure",
     ),
 }
 _NONE_BY_FIND_DB = "its find-db names no solver of the provider's, so it probably holds none of those kernels"
@@ -98,9 +98,7 @@ def _of_change(change: PinChange) -> Iterator[AuditFinding]:
             "convention": f"{abi.old_convention} -> {abi.new_convention}",
             "sources": [abi.evidence.old, abi.evidence.new],
         }
-        remedy = (
-            "every cached kernel of the provider's built before this commit is poison under it: regenerate or prune"
-        )
+        remedy = "kernels of the provider built before this commit must not be launched after it: rebuild or prune"
         yield _finding("abi-crossing", Outcome.FAILED, Level.NOTE, evidence, remedy, **_at(change))
     elif abi and abi.number_changed:
         evidence = refs | {"number": f"{abi.old} -> {abi.new}", "convention": abi.new_convention}
@@ -176,7 +174,7 @@ def _of_database(fact: DatabaseFact, release: ReleaseFacts, facts: AuditFacts) -
         stale = stale_rows(scan, release) if scan else None
         evidence |= {"provider_rows": scan.provider_rows if scan else None, "stale_rows": stale}
         outcome, level = (Outcome.FAILED, Level.BLOCK) if stale else (Outcome.PASSED, Level.NOTE)
-        remedy = "regenerate this database, or prune its stale rows" if stale else ""
+        remedy = "rebuild this database, or prune its stale rows" if stale else ""
         return _finding("database-stale", outcome, level, evidence, remedy, **where)
     if state not in _SUSPICIONS:
         return None

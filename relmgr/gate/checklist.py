@@ -23,7 +23,7 @@ from relmgr.model.checklist import (
 )
 from relmgr.model.databases import DatabaseFact
 from relmgr.model.times import local_date
-from relmgr.model.trains import last_safe_day
+from relmgr.model.trains import Window, last_safe_day
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
@@ -94,9 +94,14 @@ def _calendar(facts: CutFacts) -> Iterable[ChecklistItem]:
         text = f"The ABI number of {contract} that {train.name} ships is declared"
         yield _item(facts, f"calendar/abi-declared-{_slug(contract)}", text, number is not None, seen)
     text = f"The freeze of {train.base_branch} before the cut is announced"
-    seen = "; ".join(f"{w.phase} {w.start.isoformat()} until {w.end.isoformat()}" for w in facts.windows)
+    seen = "; ".join(_window_seen(window) for window in facts.windows)
     state: ItemState = "done" if seen else "by-hand"
     yield _item(facts, "calendar/freeze", text, state, seen or "the calendar writes no freeze for this train")
+
+
+def _window_seen(window: Window) -> str:
+    start, end = (at.isoformat(sep=" ", timespec="minutes") for at in (window.start, window.end))
+    return f"{window.phase.replace('-', ' ')} from {start} until {end}"
 
 
 def _agreement(facts: CutFacts) -> ChecklistItem:
@@ -110,7 +115,8 @@ def _agreement(facts: CutFacts) -> ChecklistItem:
     ]
     unread = [f"{d.repository} not read: {d.remedy}" for d in found if d.outcome is Outcome.UNKNOWN]
     differ = [
-        f"{d.repository}: {d.kind}, calendar {d.calendar or 'nothing'}, repository {d.found or 'nothing'}"
+        f"{d.repository}: {d.kind.replace('-', ' ')}, "
+        f"calendar {d.calendar or 'nothing'}, repository {d.found or 'nothing'}"
         for d in found
         if d.outcome is Outcome.FAILED
     ]
@@ -163,7 +169,7 @@ def _fixed(facts: CutFacts, pin: PinAtCut, own: str) -> ChecklistItem:
     if live is None:
         return _item(facts, f"{own}/pin-fixed", text, False, _not_read(pin, "no site holds a pin"))
     now = f", now {pin.resolved[:12]}" if pin.resolved and pin.kind != "sha" else ""
-    seen = f"{live.repository or pin.provider}@{live.ref} is a {pin.kind}{now}"
+    seen = f"{live.repository or pin.provider}@{live.ref} is a {'commit' if pin.kind == 'sha' else pin.kind}{now}"
     if pin.kind is None:
         seen = f"{live.ref} could be a branch: {_not_read(pin, 'the provider was not read')}"
     return _item(facts, f"{own}/pin-fixed", text, pin.kind in ("sha", "tag"), seen)

@@ -57,7 +57,7 @@ def _components(notes: Notes, section: str, names: Iterable[str]) -> Iterator[Mi
             component="kernel-databases",
             level="error",
             detail=f"{len(changed)} kernel database{'s' if len(changed) > 1 else ''} changed, and no line says so",
-            remedy="say which, and whether they were regenerated",
+            remedy="say which, and whether they were rebuilt",
         )
 
 

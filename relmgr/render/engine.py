@@ -13,7 +13,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from relmgr.render.foreign import cell, code, md, plain, prose
+from relmgr.render.foreign import Markdown, cell, code, md, plain, prose, url
 from relmgr.resources import shipped
 
 if TYPE_CHECKING:
@@ -88,12 +88,13 @@ def with_filters(env: Env) -> Env:
         abi_step=abi_step,
         basename=basename,
         megabytes=megabytes,
-        finding_line=finding_line,
+        subject=subject,
         table=table,
         md_table=md_table,
         md=md,
         code=code,
         prose=prose,
+        url=url,
         plain=plain,
         moment=moment,
         counted=counted,
@@ -114,9 +115,14 @@ def date(value: datetime | None) -> str:
     return "-" if value is None else value.date().isoformat()
 
 
-def pr(number: int | None) -> str:
-    """Return a pull request's number for people, `-` for none."""
-    return "-" if number is None else f"#{number}"
+def pr(number: int | None) -> Markdown:
+    """Return a pull request's number for people, which a forge makes a link of; `-` for none."""
+    return Markdown("-" if number is None else f"#{number}")
+
+
+def subject(text: str, number: int | None) -> str:
+    """Return a commit's subject without the pull request's number at its end: that one stands beside it."""
+    return text if number is None else text.removesuffix(f"(#{number})").rstrip()
 
 
 def abi_step(change: Any) -> str:
@@ -152,15 +158,6 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or f'{one}s'}"
 
 
-def finding_line(finding: Any) -> str:
-    """Return one line of an audit finding's evidence: its first facts."""
-    evidence = finding.evidence
-    for key in ("subject", "ref", "sites", "not_read", "statement", "declared_in"):
-        if key in evidence:
-            return str(evidence[key])
-    return finding.remedy or ""
-
-
 def table(rows: Iterable[Sequence[Any]], header: Sequence[str]) -> str:
     """Return an aligned plain-text table without trailing blanks; `None` shows as `-`, cells are one line each."""
     lines = [[plain(_cell(c)) for c in header], *([plain(_cell(c)) for c in row] for row in rows)]
@@ -174,7 +171,7 @@ def table(rows: Iterable[Sequence[Any]], header: Sequence[str]) -> str:
 
 def md_table(rows: Iterable[Sequence[Any]], header: Sequence[str]) -> str:
     """Return a Markdown table; what stands in the cells cannot break out of them."""
-    lines = ["| " + " | ".join(header) + " |", "|" + "|".join(" --- " for _ in header) + "|"]
+    lines = ["| " + " | ".join(cell(name) for name in header) + " |", "|" + "|".join(" --- " for _ in header) + "|"]
     lines += ["| " + " | ".join(cell(_cell(c)) for c in row) + " |" for row in rows]
     return "\n".join(lines)
 

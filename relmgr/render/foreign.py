@@ -17,10 +17,11 @@ LONGEST_NAME = 200
 _GAP = "\u200b"
 _CODE = re.compile(r"(?P<mark>`+)(?!`)(?P<code>.+?)(?<!`)(?P=mark)(?!`)")
 _LINK = re.compile(r"(?<!!)\[(?P<label>[^][\n]*)\]\((?P<target>https?://[^\s()<>]+)\)")
+_ADDRESS = re.compile(r"https?://[\w.:/?#=&%~+,@!-]+")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKS = re.compile(r"[\\`*_{}\[\]|~#]")
 # At the start of a line these begin a list, a heading's underline or a rule.
-_LEADING = re.compile(r"^(?:[-+=]|\d+(?=[.)]))")
+_LEADING = re.compile(r"^(?:[-+](?=\s|$)|[-=](?=[-=\s]*$)|\d{1,9}(?=[.)](?:\s|$)))")
 _REFERENCE = re.compile(r"#(?=\d)")
 _GH = re.compile(r"\bGH-(?=\d)", re.IGNORECASE)
 _WWW = re.compile(r"\bwww\.", re.IGNORECASE)
@@ -46,7 +47,7 @@ def md(value: Any) -> Markdown:
     """
     if isinstance(value, Markdown):
         return value
-    return Markdown(value) if isinstance(value, int | float) else Markdown(_defused(_line(value)))
+    return Markdown(value) if isinstance(value, int | float) else Markdown(_defused(plain(value)))
 
 
 def code(value: Any) -> Markdown:
@@ -71,7 +72,13 @@ def prose(value: Any) -> Markdown:
     """Return a sentence of ours for Markdown: commands in backticks stay code, what it quotes is defused."""
     if isinstance(value, Markdown):
         return value
-    return _with_spans(_line(value), [_CODE], _defused)
+    return _with_spans(plain(value), [_CODE], lambda text: _defused(text, ids=True))
+
+
+def url(value: Any) -> Markdown:
+    """Return an address that ends where it ends, for the place of a link's target; anything else as code."""
+    text = redact(text_of(value))
+    return Markdown(text) if _ADDRESS.fullmatch(text) else code(text)
 
 
 def fragment(value: Any) -> Markdown:
@@ -81,8 +88,10 @@ def fragment(value: Any) -> Markdown:
 
 def cell(value: Any) -> str:
     """Return what stands in a cell of a Markdown table; it cannot break out of it."""
-    # In a table the bar ends the cell inside code too; elsewhere `md` has escaped it already.
-    return re.sub(r"(?<!\\)\|", r"\\|", md(value))
+    if not isinstance(value, Markdown | int | float):
+        return _defused(plain(value), leading=False)
+    # In a table the bar ends the cell inside code too; elsewhere it was escaped already.
+    return re.sub(r"(?<!\\)\|", r"\\|", str(value))
 
 
 def text_of(value: Any) -> str:
@@ -92,15 +101,14 @@ def text_of(value: Any) -> str:
     return value.date().isoformat() if isinstance(value, datetime) else str(value)
 
 
-def _line(value: Any) -> str:
-    return " ".join(redact(text_of(value)).split())
-
-
-def _defused(text: str) -> str:
+def _defused(text: str, *, ids: bool = False, leading: bool = True) -> str:
+    """Return a text without markup; with `ids` commit ids stay whole, to be copied; `leading`: it may start a line."""
     for mark, instead in _ENTITIES.items():
         text = text.replace(mark, instead)
-    text = _LEADING.sub(lambda m: m[0] + "\\" if m[0].isdigit() else f"\\{m[0]}", _MARKS.sub(r"\\\g<0>", text))
-    return _unlinked(text.replace("@", f"@{_GAP}"))
+    text = _MARKS.sub(r"\\\g<0>", text)
+    if leading:
+        text = _LEADING.sub(lambda m: m[0] + "\\" if m[0].isdigit() else f"\\{m[0]}", text)
+    return _unlinked(text.replace("@", f"@{_GAP}"), ids=ids)
 
 
 def _around(text: str) -> str:
@@ -126,7 +134,7 @@ def _span(match: re.Match[str], around: Any) -> str:
     return f"[{around(match['label'])}]({match['target'].replace('|', '%7C')})"
 
 
-def _unlinked(text: str) -> str:
+def _unlinked(text: str, *, ids: bool = False) -> str:
     text = _REFERENCE.sub(f"#{_GAP}", text.replace("://", f":{_GAP}//"))
     text = _WWW.sub(f"www{_GAP}.", _GH.sub(f"\\g<0>{_GAP}", text))
-    return _SHA.sub(f"\\1{_GAP}", text)
+    return text if ids else _SHA.sub(f"\\1{_GAP}", text)

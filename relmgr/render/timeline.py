@@ -34,12 +34,12 @@ class Mark:
 
 @dataclass(frozen=True)
 class Band:
-    """A stretch of the convention lane."""
+    """A stretch of the convention lane; `kind` is a convention, or `none` where there is no pin."""
 
     x: float
     width: float
     kind: str
-    label: str
+    number: int | None
 
 
 @dataclass(frozen=True)
@@ -138,14 +138,13 @@ def _bands(changes: tuple[PinChange, ...], scale: _Scale) -> list[Band]:
     for index, change in enumerate(changes):
         end = changes[index + 1].committed_at if index + 1 < len(changes) else scale.end
         if change.abi is None or change.new is None:
-            kind, label = "none", "no pin"
+            kind, number = "none", None
         else:
-            kind = change.abi.new_convention
-            label = kind if change.abi.new is None else f"{kind} ({change.abi.new})"
+            kind, number = change.abi.new_convention, change.abi.new
         x = scale.x(change.committed_at)
-        if bands and (bands[-1].kind, bands[-1].label) == (kind, label):
+        if bands and (bands[-1].kind, bands[-1].number) == (kind, number):
             x = bands.pop().x
-        bands.append(Band(x, round(scale.x(end) - x, 1), kind, label))
+        bands.append(Band(x, round(scale.x(end) - x, 1), kind, number))
     return bands
 
 
@@ -174,7 +173,7 @@ def _rows(releases: list[ReleaseFacts], facts: AuditFacts, scale: _Scale, top: f
     for release in sorted(releases, key=lambda r: r.tagged_at):
         for path, state in _states(release, facts).items():
             name = path.rpartition("/")[2].partition(".")[0]
-            title = f"{release.tag} {path.rpartition('/')[2]}: {state}"
+            title = f"{release.tag} {path.rpartition('/')[2]}"
             found.setdefault(name, []).append((scale.x(release.tagged_at), state, title))
     return tuple(
         Row(
@@ -197,7 +196,7 @@ def _crossings(changes: tuple[PinChange, ...], scale: _Scale) -> list[Mark]:
             scale.x(change.committed_at),
             0,
             "crossing",
-            f"ABI {change.abi.old} → {change.abi.new}, {change.committed_at.date()}",
+            f"kernel ABI {change.abi.old} -> {change.abi.new}, {change.committed_at.date()}",
             change.subject,
         )
         for change in changes

@@ -50,11 +50,8 @@ def test_show_reads_the_header(call: Call, provider: TestRepository) -> None:
     commit = provider.git("rev-parse", "v6^{commit}")
     assert code == 0
     assert out == (
-        "ROCm/rocMLIR at v6\n"
-        "  number      6 (MIIR_VERSION_FLAT)\n"
-        "  convention  bare-pointer\n"
-        "  confidence  read\n"
-        f"  source      mlir/tools/rocmlir-lib/Miir.h at {commit[:12]} in the clone\n"
+        "ROCm/rocMLIR at v6: kernel ABI 6 (bare pointers)\n"
+        f"  read from mlir/tools/rocmlir-lib/Miir.h at {commit[:12]} in the clone (MIIR_VERSION_FLAT)\n"
     )
 
 
@@ -70,22 +67,18 @@ def test_show_as_json_has_the_keys_of_the_contract(call: Call, provider: TestRep
 def test_show_falls_back_to_the_ledger_and_says_so(call: Call) -> None:
     code, out, _ = call("abi", "show", "--ref", "rocm-5.3.0")
     assert code == 0
-    assert "  number      5 (MIIR_VERSION_FLAT)\n" in out
-    assert "  confidence  inferred\n" in out
-    assert "  source      ledger: stated in the thread" in out
+    assert out.startswith("ROCm/rocMLIR at rocm-5.3.0: kernel ABI 5 (memref descriptors)\n")
+    assert "  inferred from ledger: stated in the thread" in out
 
 
 def test_show_of_what_cannot_be_read_is_unknown_with_what_to_give(call: Call) -> None:
     code, out, _ = call("abi", "show", "--ref", "rocm-9.9.9")
     assert code == 3
     assert out == (
-        "ROCm/rocMLIR at rocm-9.9.9\n"
-        "  number      unknown (MIIR_VERSION_FLAT)\n"
-        "  convention  unknown\n"
-        "  confidence  none\n"
-        "  source      no clone of rocmlir given; not in the ledger; give a clone that has it: --repo rocmlir=PATH\n"
-        "\n"
-        'Unknown is not "unchanged". Give --repo rocmlir=PATH, or let --github ask GitHub.\n'
+        "ROCm/rocMLIR at rocm-9.9.9: kernel ABI unknown\n"
+        'Unknown is not "unchanged": give `--repo rocmlir=PATH`, or let `--github` ask GitHub.\n'
+        "  not read: no clone of rocmlir given; not in the ledger; give a clone that has it: --repo rocmlir=PATH "
+        "(MIIR_VERSION_FLAT)\n"
     )
 
 
@@ -126,17 +119,16 @@ def test_diff_says_that_the_api_changed_and_the_number_did_not(call: Call, provi
     assert code == 0
     assert out == (
         "v5a..v5b: API changed, number did not\n"
+        "kernel ABI 5\n"
         "\n"
-        "  number  5 -> 5\n"
-        "\n"
-        "functions\n"
+        "functions:\n"
         "  - const char* miirGenIgemmCflags(MiirHandle)\n"
         "  - const char* miirGenIgemmHeader(MiirHandle)\n"
         "  - const char* miirGenIgemmSource(MiirHandle)\n"
         "  - MiirStatus miirLowerCpp(MiirHandle)\n"
         "  + MiirHandle miirCreateHandleWithModule(MlirModule, const char*)\n"
         "\n"
-        "read from\n"
+        "read from:\n"
         f"  v5a: mlir/tools/mlir-miopen-lib/Miir.h at {old} in the clone\n"
         f"  v5b: mlir/tools/mlir-miopen-lib/Miir.h at {new} in the clone\n"
     )
@@ -207,7 +199,7 @@ def test_diff_of_what_cannot_be_read_is_unknown_and_ends_with_3(
     assert document["statement"].startswith("unknown: the headers cannot be compared (")
     text_code, text, _ = call("abi", "diff", refs, "--repo", f"rocmlir={provider.path}")
     assert text_code == 3
-    assert "Give --repo rocmlir=PATH" in text
+    assert "give `--repo rocmlir=PATH`" in text
 
 
 @pytest.mark.parametrize("refs", ["v6", "..v6", "v6..", "a...b", ""])

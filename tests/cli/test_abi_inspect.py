@@ -70,20 +70,22 @@ def test_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     Path("notes.txt").write_text("hello")
     assert inspect("two.bundle", "notes.txt") == 3
     assert capsys.readouterr().out == (
+        "2 kernels in 3 code objects: 1 taking bare pointers, 1 taking memref descriptors.\n"
+        "\n"
         "1  two.bundle: gfx90a, code object v6, 1 kernel\n"
         "2  two.bundle: gfx942, code object v4, 1 kernel\n"
         "3  notes.txt: unreadable: neither an ELF file nor an offload bundle\n"
         "\n"
-        "in  kernel                                  convention         form      tensors  index bits  arguments  "
+        "in  kernel                                  takes               form      tensors  index bits  arguments  "
         "bytes  segment  provider's\n"
-        "--  --------------------------------------  -----------------  --------  -------  ----------  ---------  "
+        "--  --------------------------------------  ------------------  --------  -------  ----------  ---------  "
         "-----  -------  ----------\n"
-        "1   mlir_gen_igemm_conv2d_v4r4_wrw0         bare-pointer       -         4        -           4          "
+        "1   mlir_gen_igemm_conv2d_v4r4_wrw0         bare pointers       -         4        -           4          "
         "32     288      yes\n"
-        "2   mlir_gen_igemm_conv2d_v4r4_fwd_xdlops0  memref-descriptor  expanded  3        64          39         "
+        "2   mlir_gen_igemm_conv2d_v4r4_fwd_xdlops0  memref descriptors  expanded  3        64          39         "
         "312    368      yes\n"
         "\n"
-        "A provider's kernel is one whose symbol matches ^mlir_gen_igemm_conv2d_; its convention is read from the "
+        "A kernel of the provider is one whose symbol matches ^mlir_gen_igemm_conv2d_; what it takes is read from the "
         "layout alone.\n"
     )
 
@@ -93,14 +95,14 @@ def test_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     Path("a.hsaco").write_bytes(OLD.read_bytes())
     assert inspect("a.hsaco", "absent", "--format", "markdown") == 3
     assert capsys.readouterr().out == (
-        "## Argument layouts\n"
+        "**1 kernel in 2 code objects**: 1 taking bare pointers.\n"
         "\n"
-        "1. a.hsaco: gfx90a, code object v6, 1 kernel\n"
-        "2. absent: **unreadable**: cannot be read: No such file or directory\n"
+        "1. `a.hsaco`: gfx90a, code object v6, 1 kernel\n"
+        "2. `absent`: **unreadable**: cannot be read: No such file or directory\n"
         "\n"
-        "| in | kernel | convention | form | tensors | index bits | arguments | bytes | segment | provider's |\n"
+        "| in | kernel | takes | form | tensors | index bits | arguments | bytes | segment | provider's |\n"
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
-        "| 1 | mlir\\_gen\\_igemm\\_conv2d\\_v4r4\\_wrw0 | bare-pointer | - | 4 | - | 4 | 32 | 288 | yes |\n"
+        "| 1 | mlir\\_gen\\_igemm\\_conv2d\\_v4r4\\_wrw0 | bare pointers | - | 4 | - | 4 | 32 | 288 | yes |\n"
     )
 
 

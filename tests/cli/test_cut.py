@@ -198,8 +198,8 @@ def test_the_plan_is_ready_when_only_hand_made_items_are_left(
     args = ["2.0", *pair, "--trains", tmp_path / "trains.yaml", "--at", "2022-09-20"]
     assert cut("plan", *args) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "acme-2.0: nothing that can be read blocks the cut"
-    assert lines[6].endswith(" [ready], owner: lead")
+    assert lines[0] == "acme-2.0 may be cut: nothing that can be read blocks it."
+    assert lines[6].endswith(" (ready); owner: lead")
     assert not [line for line in lines if line.startswith("   open:")]
 
 
@@ -209,13 +209,13 @@ def test_the_plan_blocks_with_its_reasons_in_order(
     args = ["2.0", *pair, "--trains", tmp_path / "planned.yaml", "--at", "2022-09-20"]
     assert cut("plan", *args) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "acme-2.0: 1 of 2 branches cannot be cut yet"
-    assert lines[1] == "planned cut: 2022-10-06 (America/Los_Angeles); last safe day for an ABI change: 2022-09-01"
-    assert lines[2] == "frozen now: develop by feature-freeze until 2022-10-06T00:00:00-07:00"
+    assert lines[0] == "Do not cut acme-2.0 yet: 1 of 2 branches cannot be cut."
+    assert lines[1] == "Planned cut: 2022-10-06 (America/Los_Angeles); last safe day for an ABI change: 2022-09-01."
+    assert lines[2] == "Frozen now: develop by feature freeze until 2022-10-06 00:00-07:00."
     assert lines[4].startswith("1. acme/compiler: release/2.0 is cut at ")
-    assert lines[4].endswith(" [done], owner: lead")
+    assert lines[4].endswith(" (done); owner: lead")
     assert lines[6].startswith("2. acme/lib: cut rel-2.0 from develop at ")
-    assert lines[7].startswith("   open: Calendar and repositories agree (compiler: branch-before-cut")
+    assert lines[7].startswith("   open: Calendar and repositories agree: compiler: branch before cut")
 
 
 def test_a_checklist_is_merged_into_the_file_that_people_wrote_in(

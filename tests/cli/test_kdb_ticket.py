@@ -119,7 +119,7 @@ def test_after_new_year_the_three_that_changed_wait_for_a_scan(run: Any, graph: 
     }
     assert {ticket["deadline"]["kind"] for ticket in ended.document["tickets"]} == {"next-release"}
     text = run(*args).out
-    assert text.count("changed since, scan to close") == 3
+    assert text.count("changed since the crossing") == 3
     golden("tickets/rocm-5.4-2023-01-01.txt", text)
 
 

@@ -63,20 +63,20 @@ STORY = (
 TEXT = """\
 Merge now: ROCm/rocMLIR#725
 
-  step 1: ROCm/rocMLIR#725
-  step 2: ROCm/MIOpen#1673
-  step 3: ROCm/rocMLIR#690
-  step 4: ROCm/MIOpen#1630
+  1. ROCm/rocMLIR#725
+  2. ROCm/MIOpen#1673
+  3. ROCm/rocMLIR#690
+  4. ROCm/MIOpen#1630
 
-ROCm/MIOpen#1630 waits for
-  ROCm/rocMLIR#690   Depends-On: rocMLIR#690
-  the cut of rocm-5.3   Merge-After: cut rocm-5.3
-ROCm/MIOpen#1673 waits for
-  ROCm/rocMLIR#725   Depends-On: rocMLIR#725
-ROCm/rocMLIR#690 waits for
-  ROCm/MIOpen#1673   Depends-On: MIOpen#1673
+ROCm/MIOpen#1630 waits:
+  ROCm/rocMLIR#690 is still open   (Depends-On: rocMLIR#690)
+  the cut of rocm-5.3 has not come yet   (Merge-After: cut rocm-5.3)
+ROCm/MIOpen#1673 waits:
+  ROCm/rocMLIR#725 is still open   (Depends-On: rocMLIR#725)
+ROCm/rocMLIR#690 waits:
+  ROCm/MIOpen#1673 is still open   (Depends-On: MIOpen#1673)
 
-Nothing orders these: ROCm/rocMLIR#800
+Nothing orders: ROCm/rocMLIR#800
 """
 
 
@@ -101,8 +101,8 @@ def test_m5_a_cycle_is_printed_with_the_ways_out(tmp_path: Path, capsys: pytest.
     other = {"repository": "ROCm/MIOpen", "number": 2, "state": "open", "base": "develop", "body": "Depends-On: #1"}
     code, out, _ = run(capsys, "plan", "--snapshot", snapshot(tmp_path, one, other), *PROJECT)
     assert code == 1
-    assert "Cycle: ROCm/MIOpen#1 waits for ROCm/MIOpen#2 waits for ROCm/MIOpen#1\n" in out
-    assert 'take "Depends-On: #2" out of ROCm/MIOpen#1: ROCm/MIOpen#1 no longer waits for ROCm/MIOpen#2\n' in out
+    assert "In a cycle: ROCm/MIOpen#1 waits for ROCm/MIOpen#2 waits for ROCm/MIOpen#1\n" in out
+    assert 'take "Depends-On: #2" out of the description of ROCm/MIOpen#1: ROCm/MIOpen#1 no longer waits' in out
 
 
 def test_the_plan_as_markdown_has_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,15 +169,16 @@ def test_parse_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     file.write_text("Requires #5 to land first.\nMerge-After: cut rocm-5.3\nDepends-On: `#7`\n", encoding="utf-8")
     args = ("--repository", "ROCm/MIOpen", "--number", "1630", "--body-file", str(file))
     assert run(capsys, "parse", *args, *PROJECT)[1] == (
-        "ROCm/MIOpen#1630\n"
+        "ROCm/MIOpen#1630 declares\n"
         "  merge after  cut rocm-5.3   (Merge-After: cut rocm-5.3)\n"
         "\n"
-        "Spoken of, not declared (it holds nothing until a trailer says it)\n"
-        '  this-after-other ROCm/MIOpen#5: "Requires #5 to land first."\n'
-        "    to declare it, add to ROCm/MIOpen#1630: Depends-On: ROCm/MIOpen#5\n"
+        "Spoken of, not declared; it decides nothing:\n"
+        '  "Requires #5 to land first."\n'
+        "    reads as: this is to merge after ROCm/MIOpen#5\n"
+        '    to declare it, add "Depends-On: ROCm/MIOpen#5" to the description of ROCm/MIOpen#1630\n'
         "\n"
-        "Looks like a declaration, not understood\n"
-        '  line 3: "Depends-On: ..." - what it names is code\n'
+        "Looks like a declaration, not understood:\n"
+        '  line 3: "Depends-On: ...": what it names is code\n'
     )
 
 

@@ -214,7 +214,7 @@ def test_what_is_done_has_no_owner_and_the_rest_has_the_trains_owners() -> None:
 @pytest.mark.parametrize(
     ("kind", "ref", "expected", "evidence"),
     [
-        ("sha", SHA, "done", f"ROCm/rocMLIR@{SHA} is a sha"),
+        ("sha", SHA, "done", f"ROCm/rocMLIR@{SHA} is a commit"),
         ("tag", "rocm-5.4.0", "done", "ROCm/rocMLIR@rocm-5.4.0 is a tag, now 111111111111"),
         ("branch", "release/rocm-5.4", "open", "ROCm/rocMLIR@release/rocm-5.4 is a branch, now 111111111111"),
         (None, "some-ref", "open", "some-ref could be a branch: not read: the provider was not read"),
@@ -387,7 +387,7 @@ def test_t4_a_disagreement_and_an_unread_repository_are_open() -> None:
     found = item("calendar/agrees", repositories=(late, early))
     assert (found.state, found.evidence) == (
         "open",
-        "miopen: branch-before-cut, calendar cut planned on 2022-10-06, "
+        "miopen: branch before cut, calendar cut planned on 2022-10-06, "
         "repository branch release/rocm-rel-5.4 exists; rocmlir not read: no clone of ROCm/rocMLIR at hand",
     )
     assert item("calendar/agrees").state == "done"
@@ -405,7 +405,7 @@ def test_an_announced_freeze_is_done_with_its_window() -> None:
     found = item("calendar/freeze", train=frozen, windows=frozen.windows)
     assert (found.state, found.evidence) == (
         "done",
-        "feature-freeze 2022-09-19T00:00:00-07:00 until 2022-10-06T00:00:00-07:00",
+        "feature freeze from 2022-09-19 00:00-07:00 until 2022-10-06 00:00-07:00",
     )
     assert item("calendar/freeze").state == "by-hand"
 

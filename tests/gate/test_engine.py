@@ -35,7 +35,7 @@ def test_a_snapshot_in_order_may_merge_and_every_policy_passed_or_does_not_apply
     stray = [v for v in said.verdicts if v.outcome not in (Outcome.PASSED, Outcome.SKIPPED)]
     assert stray == []
     assert said.decision == "merge"
-    assert said.may_today == ("moves the pin, and nothing holds it: may land",)
+    assert said.may_today == ("It moves the pin, and nothing holds it: it may merge today.",)
 
 
 def test_the_same_snapshot_gives_the_same_document() -> None:
@@ -140,8 +140,8 @@ def test_a_crossing_that_waits_may_be_split_today() -> None:
     said = report(consumer_snapshot(tickets=()), shipped_rules())
     assert said.decision == "block"
     assert said.may_today == (
-        "all but the pin move may be split off and land now, behind a guard that keeps both paths: "
-        "that invalidates nothing",
+        "All but the pin move may be split off and merged today, behind a guard that keeps both paths: "
+        "that makes nothing stale.",
     )
 
 

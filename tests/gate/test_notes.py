@@ -349,10 +349,13 @@ def move(old: int, new: int) -> PinChange:
     ("numbers", "says"),
     [
         ((41, 50), "delete `*.ukdb`; rebuild whatever links acme/forge"),
-        ((50, 41), "kernels take bare pointers before, memref descriptors now"),
-        ((41, 41), "the kernel ABI stays 41. Nothing has to be rebuilt or deleted for it, on upgrade or on downgrade."),
-        ((41, None), "Not known whether the kernel ABI changed (41 → ?). Treat it as changed"),
-        ((None, None), "Not known whether the kernel ABI changed (? → ?). Treat it as changed"),
+        ((50, 41), "Kernel ABI 50 (bare pointers) -> 41 (memref descriptors)"),
+        (
+            (41, 41),
+            "Kernel ABI 41 (memref descriptors), as before. Nothing has to be rebuilt or deleted for it, on upgrade or",
+        ),
+        ((41, None), ": not known whether it changed. Treat it as changed"),
+        ((None, None), ": not known whether it changed. Treat it as changed"),
     ],
 )
 def test_who_must_do_what(numbers: tuple[int | None, int | None], says: str) -> None:
@@ -364,7 +367,7 @@ def test_the_change_that_crossed_is_named_whatever_its_title_says() -> None:
     made = facts(commit(1, "Tidy up (#1)"), numbers=(41, 50), pin_changes=(move(41, 50),))
     text = render_notes(make_notes(made, SETTINGS), SETTINGS, "rocm", forge="github.com")
     assert "* The pin crossed with #1 on 2030-05-01" in text
-    assert "* Tidy up – **moves the pin to `f50`, kernel ABI 41 → 50** ([#1](https://github.com/" in text
+    assert "* Tidy up – **moves the pin to `f50`, kernel ABI 41 -> 50** ([#1](https://github.com/" in text
     assert "On downgrade to `v1`: delete `*.ukdb` again" in text
 
 

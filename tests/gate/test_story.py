@@ -38,7 +38,7 @@ def test_the_story_is_shipped() -> None:
 def test_1630_may_land_on_its_first_day() -> None:
     said = judged("miopen-1630-2022-07-11")
     assert said.decision == "merge"
-    assert said.may_today == ("moves no pin, keeps both paths: may land",)
+    assert said.may_today == ("It moves no pin and keeps both paths: it may merge today.",)
     assert verdict("miopen-1630-2022-07-11", "abi-bump-keeps-old-path").outcome is Outcome.PASSED
 
 
@@ -72,7 +72,7 @@ def test_1673_is_the_crossing_under_a_title_that_says_nothing_of_it() -> None:
     assert move.abi is not None
     assert (move.abi.old, move.abi.new, move.abi.crossing) == (5, 6, True)
     text = render("gate/check.txt.j2", d=judged("miopen-1673-2022-08-05"), snapshot=snapshot)
-    assert "crosses the ABI, miir 5 (memref-descriptor) -> 6 (bare-pointer)" in text
+    assert "crosses the kernel ABI: kernel ABI 5 (memref descriptors) -> 6 (bare pointers)" in text
 
 
 def test_1673_waits_for_the_cut_of_53_on_2022_08_05() -> None:

@@ -47,8 +47,8 @@ def test_a_wait_is_a_check_that_is_not_completed_and_a_pass_is_green() -> None:
     assert actions_of(passes)[1].conclusion == "success"
     held = consumer_snapshot(title="[WIP] Words")
     comment, check = actions_of(held)
-    assert (check.conclusion, check.title) == (None, "Waits: on-hold")
-    assert "### Waits\n\n- **on-hold** (pending)" in str(comment.body)
+    assert (check.conclusion, check.title) == (None, "Wait with the merge: on-hold")
+    assert "### Waits\n\n- **on-hold**:" in str(comment.body)
 
 
 def test_what_may_merge_and_moves_nothing_gets_no_comment_of_its_own() -> None:
@@ -64,14 +64,14 @@ def test_b8_a_refused_policy_is_shown_at_its_line() -> None:
     (found,) = [one for one in check.annotations if one.title == "not accepted"]
     assert (found.path, found.line, found.level) == (".relmgr/rules/x.yaml", 4, "failure")
     assert "allowed: level, when" in found.message
-    assert "policy-changes-valid** (failed)" in str(comment.body)
+    assert "**policy-changes-valid**: " in str(comment.body)
 
 
 def test_b9_what_could_not_be_checked_is_red_with_its_cause() -> None:
     gaps = {"reviews": "GitHub does not answer (502 Server Error)"}
     comment, check = actions_of(consumer_snapshot(reviews=None, gaps=gaps))
     assert check.conclusion == "failure"
-    assert "could not tell: reviews: GitHub does not answer (502 Server Error)" in str(comment.body)
+    assert "not read: the reviews: GitHub does not answer (502 Server Error)" in str(comment.body)
 
 
 def test_n6_strangers_text_mentions_links_and_marks_up_nothing() -> None:

@@ -47,7 +47,8 @@ def test_the_whole_text() -> None:
         == """\
 # Cut of rocm-5.4 <!-- relmgr:checklist=rocm-5.4 -->
 
-1 of 3 are true by evidence, 1 are open, 1 are for a person to tick. <!-- relmgr:line=summary -->
+See to what is open before rocm-5.4 is cut: 1 item is open, 1 is to be settled by hand, 1 of 3 are true by evidence. \
+<!-- relmgr:line=summary -->
 
 ## miopen <!-- relmgr:group=miopen -->
 

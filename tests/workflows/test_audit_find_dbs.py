@@ -72,8 +72,8 @@ def test_the_text_names_the_narrowed_ones_apart(shipped: Shipped) -> None:
     document, _ = run_audit(project, project.pin())
     lines = [line.strip() for line in render("audit/audit.txt.j2", d=document).splitlines() if ".kdb" in line]
     assert lines == [
-        "rocm-5.4.0   database-stale-suspected   gfx900_56.kdb, gfx90a68.kdb",
-        "rocm-5.4.0   unlikely by its find-db    gfx1030_36.kdb",
+        "older than the crossing, in rocm-5.4.0: gfx900_56.kdb, gfx90a68.kdb",
+        "unlikely by its find-db, in rocm-5.4.0: gfx1030_36.kdb",
     ]
 
 
