@@ -66,7 +66,7 @@ def test_before_the_cut_it_is_told_to_wait_and_may_be_opened(pair: Invented) -> 
     code, plan, _ = bump(pair, "--to", "trunk", "--apply")
     held = verdict(plan, "abi-bump-waits-for-cut")
     assert (code, held["outcome"]) == (0, "pending")
-    assert held["evidence"]["statement"] == "it brings forge-abi 50, and gadget-1.0 (cut 2198-06-01) ships 42"
+    assert held["evidence"]["statement"] == "it brings kernel ABI 50, and gadget-1.0 (cut 2198-06-01) ships 42"
     assert pair.gadget.git("rev-parse", plan["branch"])
     _, out, _ = run("pin", "bump", *options(pair), "--to", "trunk", "--format", "markdown")
     assert "### What it waits for" in out

@@ -78,7 +78,7 @@ def test_1673_is_the_crossing_under_a_title_that_says_nothing_of_it() -> None:
 def test_1673_waits_for_the_cut_of_53_on_2022_08_05() -> None:
     found = verdict("miopen-1673-2022-08-05", "abi-bump-waits-for-cut")
     assert found.outcome is Outcome.PENDING
-    assert found.evidence["statement"] == "it brings miir 6, and rocm-5.3 (cut 2022-08-08) ships 5"
+    assert found.evidence["statement"] == "it brings kernel ABI 6, and rocm-5.3 (cut 2022-08-08) ships 5"
 
 
 def test_1673_no_longer_waits_for_a_cut_on_2022_09_29() -> None:
