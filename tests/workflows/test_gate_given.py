@@ -91,7 +91,7 @@ def test_databases_scanned_now_tell_their_rows_under_the_new_number(shipped: Shi
     }
     assert found.sources[-1] == f"given: {shipped.contents}"
     missing = verdict(shipped, with_no_ticket(found), TICKET)
-    assert missing.evidence["statement"] == "no ticket to rebuild towards number 6 for gfx908 and gfx90a"
+    assert missing.evidence["statement"] == "no ticket to rebuild towards kernel ABI 6 for gfx908 and gfx90a"
 
 
 def test_a_stored_scan_counts_by_name_and_size(shipped: Shipped, capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,7 +204,7 @@ def test_a_list_with_a_ticket_for_each_arch_passes(shipped: Shipped) -> None:
 def test_an_empty_list_was_read_and_fails(shipped: Shipped) -> None:
     found = tickets(shipped)
     assert found.outcome.value == "failed"
-    assert found.evidence["statement"] == "no ticket to rebuild towards number 6 for gfx1030, gfx908 and gfx90a"
+    assert found.evidence["statement"] == "no ticket to rebuild towards kernel ABI 6 for gfx1030, gfx908 and gfx90a"
 
 
 @pytest.mark.parametrize(
