@@ -63,8 +63,6 @@ def bump(
 
     --apply commits it. Exit code 1 when a check on the pin or a policy refuses it; what it would wait for is told.
     """
-    from relmgr.render.bump import abi_line
-    from relmgr.render.comment import quoted
     from relmgr.sources.github.client import open_github
     from relmgr.sources.pins.archive import ArchiveFile
     from relmgr.sources.pins.bump import Target
@@ -87,7 +85,7 @@ def bump(
     plan = prepared.plan
     writes = (applies or posts) and not (plan.is_noop or plan.refusals)
     done = apply_bump(prepared, push=pull_request) if writes else None
-    output.emit(plan, template="pin/bump", done=done, abi_line=abi_line, q=quoted)
+    output.emit(plan, template="pin/bump", done=done)
     if plan.refusals and not plan.is_noop:
         return EXIT_BLOCKED
     if plan.is_noop or not pull_request:

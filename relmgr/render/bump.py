@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from relmgr.model.actions import UpsertPull
 from relmgr.model.bump import BumpPlan, PinStep
 from relmgr.render.actions import tidy
-from relmgr.render.comment import quoted
 from relmgr.render.engine import SHIPPED, Words, short
 
 MAX_TITLE = 120
@@ -49,12 +48,12 @@ def bump_message(steps: Sequence[PinStep], reasons: Mapping[str, str]) -> str:
             break
     for step in steps:
         slug = step.old.repository or step.provider
-        lines += [f"Pin-From: {slug}@{step.old.ref}", f"Pin-To: {slug}@{step.ref}", f"ABI: {abi_line(step)}"]
+        lines += [f"Pin-From: {slug}@{step.old.ref}", f"Pin-To: {slug}@{step.ref}", f"ABI: {_abi_line(step)}"]
     lines += [f"{name.capitalize()}-Reason: {_one_line(reason, 300)}" for name, reason in reasons.items()]
     return "\n".join(lines) + "\n"
 
 
-def abi_line(step: PinStep) -> str:
+def _abi_line(step: PinStep) -> str:
     """Return what a step does to the ABI, in one line."""
     if step.abi is None:
         return "no contract"
@@ -69,7 +68,7 @@ def abi_line(step: PinStep) -> str:
 
 def pull_action(plan: BumpPlan, family: str, words: Words = SHIPPED) -> UpsertPull:
     """Return the pull request of a plan."""
-    body = tidy(words.render("pull_request/bump.md.j2", d=plan, q=quoted, abi_line=abi_line))
+    body = tidy(words.render("pull_request/bump.md.j2", d=plan))
     return UpsertPull(
         repository=plan.consumer,
         head=plan.branch,
