@@ -191,9 +191,10 @@ def test_m11_every_page_is_read(standin: StandIn) -> None:
 
 
 def test_m11_more_than_a_hundred_pages_are_read(standin: StandIn) -> None:
-    for number in range(10_050):
+    for number in range(1_005):
         standin.add_comment("acme/gadget", 7, "dev", f"{number}")
-    assert [entry["body"] for entry in door(standin).get_all(COMMENTS)] == [f"{number}" for number in range(10_050)]
+    found = [entry["body"] for entry in door(standin).get_all(COMMENTS, per_page=10)]
+    assert found == [f"{number}" for number in range(1_005)]
     assert len(standin.calls) == 101
 
 
