@@ -8,14 +8,16 @@ import sys
 import types
 import typing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
 from relmgr.errors import UserError, redact
 from relmgr.model.project import Project
 from relmgr.resources import shipped
+
+if TYPE_CHECKING:
+    import yaml
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -122,6 +124,9 @@ def read_yaml(file: Path) -> tuple[Any, Lines]:
 
 def parse_yaml(text: str, where: str) -> tuple[Any, Lines]:
     """Parse YAML text from `where`; return its data and the line of each key."""
+    # Here, because a project alone is TOML.
+    import yaml
+
     if _flow_depth(text) > MAX_FLOW_DEPTH:
         raise UserError("nested too deeply", where=where, next_step="write it flatter")
     try:
@@ -252,6 +257,8 @@ def _toml_parts(dotted: str) -> list[str]:
 
 def _yaml_lines(node: yaml.Node, loc: Loc, lines: Lines) -> None:
     lines.setdefault(loc, node.start_mark.line + 1)
+    import yaml
+
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             inner = (*loc, str(key.value))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from relmgr.model.abi import AbiVersion
 from relmgr.model.audit import ReleaseFacts
 from relmgr.model.databases import DatabaseFact
 from relmgr.model.pins import PinChange, PinHistory, PinState
 from relmgr.model.project import PinConfig, Project
-from relmgr.sources.databases.find_dbs import FindDbs
 from relmgr.sources.databases.history import DatabaseFiles, DatabaseHistory
 from relmgr.sources.git.ancestry import read_ancestry
 from relmgr.sources.git.clone import Clone
 from relmgr.sources.pins.history import Scope, pin_history, pin_states, release_tags
 from relmgr.sources.provider.abi import AbiReader
+
+if TYPE_CHECKING:
+    from relmgr.sources.databases.find_dbs import FindDbs
 
 
 def read_releases(
@@ -28,7 +31,10 @@ def read_releases(
     tags = release_tags(clone, project.repositories[pin.consumer])
     contract = project.contract(pin) if find_dbs else None
     reader = _ReleaseReader(clone, project, pin, abi, [commit for _, commit in tags])
-    reader.find_dbs = FindDbs(clone, project.repositories[pin.consumer], contract.solvers) if contract else None
+    if contract is not None:
+        from relmgr.sources.databases.find_dbs import FindDbs
+
+        reader.find_dbs = FindDbs(clone, project.repositories[pin.consumer], contract.solvers)
     return tuple(reader.at(tag, commit, clone.tags[tag].date) for tag, commit in tags)
 
 
