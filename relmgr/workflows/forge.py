@@ -19,7 +19,9 @@ from relmgr.sources.git.clone import Clone
 from relmgr.sources.github.client import GitHub
 from relmgr.sources.github.facts import Landed, read_landed, read_ticket_issues, ref_of, with_dependencies, with_pull
 from relmgr.sources.github.pulls import Pulls, read_open_pulls, read_pull, read_pulls
+from relmgr.sources.pins.download import forge_archives
 from relmgr.workflows.comment_waivers import Permissions, with_comment_waivers, without_comments
+from relmgr.workflows.gate_archives import with_archives
 from relmgr.workflows.gate_order import with_order
 
 if TYPE_CHECKING:
@@ -144,7 +146,8 @@ def snapshot_on(
     from relmgr.workflows.gate import snapshot_of
 
     snapshot = snapshot_of(project, str(ref), at, calendars, base or forge.base_of(ref))
-    return with_forge(project, snapshot, forge)
+    snapshot = with_forge(project, snapshot, forge)
+    return with_archives(project, snapshot, forge_archives(project.forge)) if snapshot.pin_digests else snapshot
 
 
 def _same_head(snapshot: Snapshot, pull: PullRequest) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,13 +12,14 @@ from typing import Any
 import pytest
 
 from tests.cli.test_pin import run
-from tests.cli.test_pin_bump import CMAKE, bump, failed, options, pair
+from tests.cli.test_pin_bump import CMAKE, archive_of, bump, cget, failed, options, pair
 from tests.support import github_shapes as shapes
 from tests.support import github_standin
+from tests.support.archive_server import ArchiveServer
 from tests.support.github_standin import Repo, StandIn
 from tests.support.invented import Invented
 
-__all__ = ["pair"]
+__all__ = ["cget", "pair"]
 
 
 @pytest.fixture
@@ -234,6 +237,14 @@ def test_p12_after_the_merge_the_squash_is_offered_when_the_trees_are_equal(
     assert told(plan)["evidence"]["squash"] == squash
 
 
+def test_p12_a_head_that_the_clone_never_fetched_is_known_by_the_forge(pair: Invented, standin: StandIn) -> None:
+    head = "7" * 40
+    standin.add_pull("acme/forge", 3, head_sha=head)
+    code, plan, _ = bump(pair, "--to", head, "--github")
+    assert code == 1
+    assert told(plan)["remedy"] == "acme/forge#3 is still open: merge it, then pin its commit on trunk"
+
+
 def test_p12_a_forge_that_does_not_answer_leaves_the_refusal_and_is_named(pair: Invented, standin: StandIn) -> None:
     head = companion(pair, standin)
     del standin.repos["acme/forge"]
@@ -265,3 +276,30 @@ def test_what_contradicts_github_is_refused(pair: Invented, tmp_path: Path, more
     code, _, err = bump(pair, "--to", "trunk", "--github", *(part.format(file=file) for part in more))
     assert code == 2
     assert "--github" in err
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome"), [("", "passed"), ("bytes", "failed"), ("tree", "failed"), ("gone", "unknown")]
+)
+def test_p1_the_gate_reads_the_archive_of_a_pull_requests_pin_from_the_forge(
+    cget: Invented, standin: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, outcome: str
+) -> None:
+    new = cget.forge.git("rev-parse", "trunk")
+    good = archive_of(tmp_path, cget.forge.path, "trunk").read_bytes()
+    other = archive_of(tmp_path, cget.forge.path, "trunk", extra=b"other").read_bytes()
+    served = {"": good, "bytes": gzip.compress(gzip.decompress(good), 1, mtime=1), "tree": other, "gone": 404}[change]
+    digest = hashlib.sha256(good).hexdigest()
+    cget.gadget.git("checkout", "-q", "-b", "work")
+    line = f"oldacme/forge@{new} -H sha256:{digest} -DNEW_SWITCH=On\n"
+    head = cget.gadget.commit("Bump", {"requirements.txt": line}, at="2030-02-06T01:00:00+01:00")
+    cget.gadget.git("update-ref", "refs/pull/7/head", head)
+    cget.gadget.git("checkout", "-q", "trunk")
+    standin.add_pull("acme/gadget", 7, head_sha=head)
+    with ArchiveServer({f"/oldacme/forge/archive/{new}.tar.gz": served}).running() as server:
+        monkeypatch.setenv("GITHUB_SERVER_URL", server.url)
+        _, out, err = run("gate", "check", "acme/gadget#7", *options(cget), "--github", "--format", "json")
+    assert err == ""
+    told = next(one for one in json.loads(out)["verdicts"] if one["policy"] == "pin-digest-matches")
+    assert told["outcome"] == outcome
+    said = {"bytes": "other bytes and the same tree", "tree": "the tag was moved"}.get(change, "")
+    assert said in told["evidence"].get("statement", "")
