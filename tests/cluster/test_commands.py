@@ -246,7 +246,7 @@ def test_smoke_without_an_answer_does_not_pass(slurm: Slurm, project: str, tmp_p
     finally:
         slurm.call("scontrol", "update", "nodename=mi300-0", "state=resume")
     assert done.returncode == 3
-    assert done.stdout.startswith("FAILED: 2 archs in 4 jobs, on Slurm.\n")
+    assert done.stdout.startswith("Look at what follows: failed on 2 archs in 4 jobs, on Slurm; no answer for 1.\n")
     assert f"\n{platform.machine()} of a gfx908 node  cpu " in done.stdout
     assert "job gfx942-1, attempt 1: no-node, for the same reason\n" in done.stderr
     _, _, missing = done.stdout.partition("\nNo answer for gfx942:\n- ")
@@ -263,7 +263,7 @@ def test_smoke_that_segfaults_once_is_tried_again_and_says_so(project: str, tmp_
     assert done.returncode == 0
     node = json.loads((tmp_path / "run/jobs/here-1/1/verdict.json").read_text())["node"]
     assert done.stderr == f"job here-1, attempt 1: crashed on {node}: ended by SIGSEGV\n"
-    assert done.stdout.startswith("PASSED: 1 arch in 2 jobs, on this machine.\n")
+    assert done.stdout.startswith("Nothing to do: passed on 1 arch in 2 jobs, on this machine.\n")
     assert done.stdout.endswith(
         f"\nTried again:\n- here-1: crashed on {node} (ended by SIGSEGV); then done on {node}\n"
         "\nLog, report and matrix of each job: run/jobs/. With --resume run only what is missing runs.\n"
@@ -274,7 +274,7 @@ def test_smoke_that_keeps_falling_fails_with_all_it_knows(project: str, tmp_path
     crashing(tmp_path, 'case "$PWD" in */here-1/*) true;; *) false;; esac')
     done = relmgr(*SMOKE, "--cluster", "local", "--resume", "run", "--format", "markdown", "--json", "r.json")
     assert done.returncode == 3
-    assert done.stdout.startswith("**FAILED**: 1 arch in 2 jobs, on this machine.\n")
+    assert done.stdout.startswith("**Look at what follows: failed** on 1 arch in 2 jobs, on this machine; no answer for 1.\n")
     assert "\n### No answer for this machine\n\n- here-1: crashed on " in done.stdout
     report = json.loads(Path("r.json").read_text())
     # Every cell of the other job is right, and still this proves nothing whole.
