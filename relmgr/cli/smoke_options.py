@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -49,36 +49,36 @@ class Matrix:
         )
 
 
-def matrix_options(command: F) -> F:
-    """Add the options that choose back end and cells; the command gets them as `matrix`, a `Matrix`."""
+def gathered(name: str, into: type[Any], *options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Return a decorator that adds `options`; the command gets them as one object of the dataclass `into`."""
 
-    @functools.wraps(command)
-    def with_matrix(**given: Any) -> Any:
-        matrix = Matrix(**{name: given.pop(name) for name in Matrix.__dataclass_fields__})
-        return command(matrix=matrix, **given)
+    def add(command: F) -> F:
+        @functools.wraps(command)
+        def with_object(**given: Any) -> Any:
+            noun = into(**{field.name: given.pop(field.name) for field in fields(into)})
+            return command(**{name: noun}, **given)
 
-    wrapped = cast(F, with_matrix)
-    for option in reversed(
-        (
-            click.option(
-                "--backend", type=click.Choice(["auto", "hip", "cuda", "cpu"]), default="auto", show_default=True
-            ),
-            click.option("--arch", metavar="ARCH", help="What the device must be, such as gfx90a or sm_90."),
-            click.option(
-                "--abi", type=int, metavar="N", help="Number under test (default: the pin's, else the newest)."
-            ),
-            click.option("--dtype", "dtypes", multiple=True, type=click.Choice(["f32", "f16", "bf16", "i8"])),
-            click.option("--direction", "directions", multiple=True, type=click.Choice(_DIRECTIONS)),
-            click.option("--layout", "layouts", multiple=True, type=click.Choice(["NCHW", "NHWC"])),
-            click.option("--main-forms", is_flag=True, help="Only the argument forms that provider and consumer use."),
-            click.option("--matching-only", is_flag=True, help="Leave the deliberate mismatches out."),
-            click.option(
-                "--launch-mismatches", is_flag=True, help="Launch refused cells too, each in a process of its own."
-            ),
-        )
-    ):
-        wrapped = option(wrapped)
-    return wrapped
+        wrapped = cast(F, with_object)
+        for option in reversed(options):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return add
+
+
+matrix_options = gathered(
+    "matrix",
+    Matrix,
+    click.option("--backend", type=click.Choice(["auto", "hip", "cuda", "cpu"]), default="auto", show_default=True),
+    click.option("--arch", metavar="ARCH", help="What the device must be, such as gfx90a or sm_90."),
+    click.option("--abi", type=int, metavar="N", help="Number under test (default: the pin's, else the newest)."),
+    click.option("--dtype", "dtypes", multiple=True, type=click.Choice(["f32", "f16", "bf16", "i8"])),
+    click.option("--direction", "directions", multiple=True, type=click.Choice(_DIRECTIONS)),
+    click.option("--layout", "layouts", multiple=True, type=click.Choice(["NCHW", "NHWC"])),
+    click.option("--main-forms", is_flag=True, help="Only the argument forms that provider and consumer use."),
+    click.option("--matching-only", is_flag=True, help="Leave the deliberate mismatches out."),
+    click.option("--launch-mismatches", is_flag=True, help="Launch refused cells too, each in a process of its own."),
+)
 
 
 def library_options(command: F) -> F:
