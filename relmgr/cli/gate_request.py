@@ -14,6 +14,7 @@ import click
 from relmgr.cli.gate_given import gate_inputs, given_options, refuse_given, shipping_snapshot, the_projects
 from relmgr.cli.options import Chosen, at_option, instant, project_options
 from relmgr.cli.output import remember
+from relmgr.cli.paths import FILE, NEW_FILE
 from relmgr.cli.posting import post_options
 from relmgr.cli.trains import trains_option
 from relmgr.errors import RelmgrError, UserError
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from relmgr.workflows.gate_given import GateInputs
 
 F = TypeVar("F", bound=Callable[..., Any])
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ _SUBJECT_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--snapshot", "recorded", metavar="NAME|FILE", help="Judge recorded facts instead of the clones."),
     click.option(
         "--event",
-        type=_FILE,
+        type=FILE,
         metavar="FILE",
         help="In GitHub Actions: $GITHUB_EVENT_PATH says what to judge, and which commands a comment gives.",
     ),
@@ -173,7 +173,7 @@ _SUBJECT_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--assume", multiple=True, metavar="TEXT", help="What if: 'cut TRAIN at DATE', 'merged:OWNER/REPO#N', ..."
     ),
-    click.option("--record", type=_FILE, metavar="FILE", help="Write the facts there, for --snapshot."),
+    click.option("--record", type=NEW_FILE, metavar="FILE", help="Write the facts there, for --snapshot."),
     click.option(
         "--github", is_flag=True, help="Ask the forge too: reviews, checks, labels, other pull requests, tickets."
     ),
