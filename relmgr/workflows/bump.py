@@ -29,6 +29,7 @@ from relmgr.sources.git.clone import HEX40, Clone
 from relmgr.sources.github.client import GitHub
 from relmgr.sources.github.companions import read_companions
 from relmgr.sources.github.facts import read_ticket_issues
+from relmgr.sources.pins.archive import ArchiveFile
 from relmgr.sources.pins.bump import Move, Target, plan_move
 from relmgr.sources.pins.checks import COMPANION_HEAD, with_companion
 from relmgr.workflows.gate import Calendars, snapshot_of_change
@@ -155,7 +156,9 @@ def _targets(project: Project, target: Target, also: Mapping[str, str]) -> Seque
             )
         if pin.consumer != target.pin.consumer:
             raise UserError(f"{pin.name} is another repository's pin", next_step="bump it there, in the same step")
-        others.append(replace(target, pin=named_pin(project, pin.name), to=to, archive=None))
+        # A file is one ref's archive; the forge has every one's.
+        archive = None if isinstance(target.archive, ArchiveFile) else target.archive
+        others.append(replace(target, pin=named_pin(project, pin.name), to=to, archive=archive))
     return [target, *others]
 
 

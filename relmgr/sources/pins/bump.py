@@ -68,9 +68,8 @@ def plan_move(project: Project, clone: Clone, base: str, target: Target, now: da
     clone of the provider or without a live pin, `SourceError` where the pin's sites cannot be read.
     """
     at = _read_now(project, clone, base, target)
-    provider, contract = at.refs.repository, project.contract(target.pin)
     ref = _written(at.named, target.to)
-    flags, flags_finding = _flags(at, contract)
+    flags, flags_finding = _flags(at, project.contract(target.pin))
     known, digest_finding = _digest(at, target, moves=ref != at.pin.ref or bool(flags))
     digest = known.declared if known else None
     intent = Intent(ref=ref, digest=digest, drop_digest=target.drop_digest, flags=tuple(flags.items()))
@@ -83,16 +82,27 @@ def plan_move(project: Project, clone: Clone, base: str, target: Target, now: da
         }
     )
     changes = pin_history(clone, project, target.pin, one_branch(clone, base)).changes
+    said = [one for one in (digest_finding, flags_finding) if one]
+    findings = (*_check(at, target, new, now, changes), *said)
+    step = _step(project, at, target, new, findings)
+    told = {"flags": flags, "reverted_by": _reverted_by(at, changes)}
+    return Move(step.model_copy(update=told), contents, edits, known)
+
+
+def _step(project: Project, at: _Now, target: Target, new: SitePin, findings: tuple[PinFinding, ...]) -> PinStep:
+    """Return what the move means at the provider: direction, commits, ABI."""
+    provider = at.refs.repository
     old_commit = at.refs.clone.resolve(at.pin.ref) if at.refs.clone else None
     direction = _direction(at.refs.clone, old_commit, at.named.commit)
     commits, more = _commits(at.refs.clone, old_commit, at.named.commit, direction)
-    step = PinStep(
+    contract = project.contract(target.pin)
+    return PinStep(
         pin=target.pin.name,
         provider=provider.slug,
         contract=target.pin.contract,
         old=_side(at.pin),
         old_commit=old_commit,
-        ref=ref,
+        ref=new.ref,
         ref_kind=new.ref_kind,
         commit=at.named.commit,
         abi=abi_change(AbiReader(project, target.pin), at.pin, new) if contract else None,
@@ -100,14 +110,9 @@ def plan_move(project: Project, clone: Clone, base: str, target: Target, now: da
         commits=commits,
         more=more,
         compare_url=_compare(project, provider, old_commit, at.named.commit),
-        flags=flags,
-        findings=(
-            *_check(at, target, new, now, changes),
-            *(one for one in (digest_finding, flags_finding) if one),
-        ),
-        reverted_by=_reverted_by(at, changes),
+        flags={},
+        findings=findings,
     )
-    return Move(step, contents, edits, known)
 
 
 def _read_now(project: Project, clone: Clone, base: str, target: Target) -> _Now:
