@@ -102,9 +102,8 @@ def test_every_form_of_output(tmp_path: Path) -> None:
     assert len(suite.findall("testcase")) == 13
     assert json.loads(files["report.json"].read_text())["verdict"] == "passed"
     markdown = files["report.md"].read_text()
-    assert markdown.startswith(
-        "**PASSED**: 6 of 6 matching cells right, 7 of 7 mismatches refused before launch, 7 of 7"
-    )
+    assert markdown.startswith("**Nothing to do: passed on ")
+    assert ", 6 of 6 matching cells right, 7 of 7 mismatches refused before launch, 7 of 7" in markdown
     page = files["report.html"].read_text()
     assert page.count('class="cell good"') == 6
     assert page.count('class="cell caught"') == 6
@@ -115,8 +114,8 @@ def test_every_form_of_output(tmp_path: Path) -> None:
 def test_text_and_plan_say_what_was_chosen_and_why() -> None:
     run = relmgr("plan", "--backend", "auto", *ONE_CELL)
     assert run.returncode == 0
-    assert run.stdout.startswith("Back end ")
-    assert "6 matching cells, 7 mismatches; number under test 6." in run.stdout
+    assert run.stdout.startswith("A run would launch 6 matching cells under kernel ABI 6: back end ")
+    assert ", 7 mismatches refused before launch.\n" in run.stdout
 
 
 def test_a_plan_checked_without_a_device() -> None:
@@ -153,7 +152,8 @@ def test_a_compiler_that_computes_wrongly_is_found(tmp_path: Path) -> None:
     environment = bad_compiler(tmp_path, "skips a row", "sed -i 's/y < Y; ++y/y < Y - 1; ++y/' \"$source\"")
     run = relmgr("run", "--backend", "cpu", *ONE_CELL, environment=environment)
     assert run.returncode == 1
-    assert run.stdout.startswith("FAILED: 0 of 6 matching cells right, 7 of 7 mismatches refused before launch.")
+    assert run.stdout.startswith("Look at 6 cells: failed on ")
+    assert ", 0 of 6 matching cells right, 7 of 7 mismatches refused before launch.\n" in run.stdout
     assert "wrong-result, wanted right (relative error " in run.stdout
 
 
