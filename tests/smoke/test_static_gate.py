@@ -119,3 +119,13 @@ def test_a_field_that_the_kernel_does_not_take_is_counted() -> None:
         "the kernel takes 3 arguments, the buffer holds 4",
         "the kernel's arguments end at byte 24, the buffer's at 32",
     )
+
+
+def test_a_kernel_without_arguments_takes_an_empty_buffer() -> None:
+    kernel = Kernel(name="k", symbol="k", explicit_args=(), explicit_bytes=0, segment_bytes=0)
+    empty = pack(BARE).model_copy(update={"template": b"", "fields": ()})
+    assert compare_layouts(kernel, empty).static == "same"
+    assert compare_layouts(kernel, pack(BARE)).reasons == (
+        "the kernel takes 0 arguments, the buffer holds 3",
+        "the kernel's arguments end at byte 0, the buffer's at 24",
+    )
