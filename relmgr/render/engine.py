@@ -35,7 +35,7 @@ class Words:
         """The names of the templates that are the project's own."""
         return ()
 
-    def render(self, template: str, **view: Any) -> str:
+    def render(self, template: str, /, **view: Any) -> str:
         """Render `templates/<template>` with the names in `view`; `.html.j2` templates escape what they print."""
         return environment().get_template(template).render(**view)
 
@@ -53,7 +53,7 @@ def words_of(project: Project) -> Words:
     return own_words(project.templates)
 
 
-def render(template: str, **view: Any) -> str:
+def render(template: str, /, **view: Any) -> str:
     """Render a shipped template, for what no project words: the demo, scaffolds."""
     return SHIPPED.render(template, **view)
 

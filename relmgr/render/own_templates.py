@@ -126,7 +126,7 @@ class OwnWords(Words):
         """The names of the templates that are the project's own."""
         return tuple(self._texts)
 
-    def render(self, template: str, **view: Any) -> str:
+    def render(self, template: str, /, **view: Any) -> str:
         """Render as `Words` does, within bounds. Whatever goes wrong in an own template is configuration's mistake."""
         try:
             with bounded():

@@ -15,6 +15,7 @@ from relmgr.render.engine import SHIPPED, Words, words_of
 from relmgr.render.own_templates import OwnWords, own_words, read_own_templates, shipped_names
 from relmgr.resources import shipped
 from relmgr.settings import load_project
+from tests.render.situations import shown_templates, situations, stem_of
 
 
 def folder_of(tmp_path: Path, **texts: str) -> Path:
@@ -277,6 +278,17 @@ def test_the_bounds_are_taken_away_again() -> None:
     assert len(bytearray(2**28)) == 2**28
     for _ in range(2_000_000):
         pass
+
+
+def test_shipped_templates_say_the_same_inside_the_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one template of its own a project renders all others there too."""
+    cases = [(t, one) for one in situations() for t in shown_templates() if stem_of(t) == one.stem]
+    outside = [one.show(template) for template, one in cases]
+    words = OwnWords(tmp_path, {})
+    monkeypatch.setattr(Words, "render", lambda _, template, /, **view: words.render(template, **view))
+    monkeypatch.setattr(OwnWords, "render", lambda mine, template, /, **view: mine._render(template, view))
+    assert [one.show(template) for template, one in cases] == outside
+    assert len(cases) > 100
 
 
 def test_a_page_still_escapes(tmp_path: Path) -> None:
