@@ -338,6 +338,8 @@ def kinds(made: Train, state: TrainState, when: datetime) -> list[str]:
         (train(first_tag=FIRST), CUT, LATER, ["tag-missing"]),
         (train(first_tag=FIRST), CUT, at("2022-09-01T12:00:00-07:00"), []),
         (train(first_tag=FIRST | {"name": "rocm-5.3"}), TAGGED, LATER, ["first-tag-differs"]),
+        (train(first_tag=FIRST | {"name": "rocm-5.3.1"}), TAGGED, LATER, ["first-tag-differs"]),
+        (train(first_tag=FIRST), TAGGED, at("2022-09-30T12:00:00-07:00"), []),
         (train(first_tag=FIRST | {"tagged": "2022-10-05"}), TAGGED, LATER, ["first-tag-differs"]),
         (train(first_tag=FIRST | {"tagged": "2022-10-05", "announced": True}), TAGGED, LATER, []),
         (train(first_tag=FIRST | {"tagged": "2023-01-05"}), TAGGED, LATER, ["tagged-early"]),
@@ -355,6 +357,17 @@ def test_t4_a_release_branch_still_frozen_after_its_first_tag() -> None:
     (found,) = compare_with_repository(train(first_tag=FIRST, freezes=[code]), TAGGED, LATER)
     assert (found.kind, found.found) == ("frozen-after-tag", "rocm-5.3.0 of 2022-09-30")
     assert found.calendar == "code-freeze of release/rocm-rel-5.3 until 2023-01-01T00:00:00-08:00"
+
+
+def test_t4_a_freeze_that_is_over_or_of_another_branch_is_no_disagreement() -> None:
+    over = freeze("2022-08-08", "2022-11-30", phase="code-freeze", branches=["release/rocm-rel-5.3"])
+    elsewhere = freeze("2022-08-08", "2022-12-31", phase="code-freeze", branches=["release/rocm-rel-5.2"])
+    assert kinds(train(first_tag=FIRST, freezes=[over, elsewhere]), TAGGED, LATER) == []
+
+
+def test_t4_every_branch_that_could_be_the_trains_is_named() -> None:
+    (found,) = compare_with_repository(train(), CUT.model_copy(update={"also": ("release/rocm-rel-5.3b",)}), LATER)
+    assert found.found == "release/rocm-rel-5.3, release/rocm-rel-5.3b"
 
 
 def test_t4_what_was_not_read_is_unknown_and_no_other_finding() -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from relmgr.errors import SourceError
-from relmgr.model.pins import PinHistory
+from relmgr.model.pins import PinHistory, SitePin
 from relmgr.settings import load_project
 from relmgr.sources.git.clone import Clone
-from relmgr.sources.pins.classify import pr_number
+from relmgr.sources.pins.classify import classify, pr_number
 from relmgr.sources.pins.history import Scope, all_refs, one_branch, pin_history, pin_state, release_branches
 from relmgr.sources.provider.abi import AbiReader
 from relmgr.workflows.status import compatibility
@@ -211,8 +211,36 @@ def test_nothing_is_hard_coded(pair: Invented) -> None:
     assert changes[2].abi is not None
     assert changes[2].abi.number_changed
     assert [c.first_release for c in changes] == ["v1.0.0", "v1.0.0", "v1.0.0", None, None, None]
-    assert changes[3].abi is not None
-    assert changes[3].abi.evidence.confidence == "read"
+    evidence = [c.abi.evidence for c in changes if c.abi]
+    # The first pin's header was read and has no number; the one that came back is compared with the one before.
+    assert [e.confidence for e in evidence] == [None, "read", "read", "read", None, "read"]
+    assert [(e.old is None, e.new is None) for e in evidence] == [
+        (True, False),
+        (False, False),
+        (False, False),
+        (False, False),
+        (False, True),
+        (False, False),
+    ]
+
+
+def test_a_number_at_a_branch_is_not_evidence_as_read_ones_are(pair: Invented) -> None:
+    """What a branch says now need not be what it said then."""
+    pair.gadget.commit("a (#1)", {"forge.pin": f"{pair.forge_at[41]}\n"})
+    pair.gadget.commit("b (#2)", {"forge.pin": "trunk\n"})
+    pair.gadget.commit("c (#3)", {"forge.pin": f"{pair.forge_at[42]}\n"})
+    _, to_branch, from_branch = history_of(pair).changes
+    assert to_branch.abi is not None
+    assert from_branch.abi is not None
+    assert (to_branch.abi.evidence.confidence, from_branch.abi.evidence.confidence) == ("inferred", "inferred")
+
+
+def test_a_change_has_every_kind_of_what_differs_in_either_direction() -> None:
+    one = SitePin(site="a", line=1, repository="x/a", ref="1", ref_kind="tag", digest="d1", options=("p",))
+    two = SitePin(site="b", line=1, repository="x/b", ref="2", ref_kind="tag", digest="d2", options=("q",))
+    everything = ("ref", "repository", "site", "digest", "options")
+    assert classify(one, two, had_before=True) == classify(two, one, had_before=True) == everything
+    assert classify(one, one.model_copy(update={"line": 9}), had_before=True) == ()
 
 
 def test_a_merge_counts_only_when_it_differs_from_every_parent(pair: Invented) -> None:
@@ -281,6 +309,15 @@ def test_a_revert_needs_its_words_and_its_effect(pair: Invented) -> None:
         ('Revert "b (#2)" (#3)', ("ref", "revert")),
         ("b again (#4)", ("ref", "rebump")),
     ]
+
+
+def test_a_revert_may_name_its_commit_alone(pair: Invented) -> None:
+    at, gadget = pair.forge_at, pair.gadget
+    gadget.commit("a (#1)", {"forge.pin": f"{at[41]}\n"})
+    bump = gadget.commit("b (#2)", {"forge.pin": f"{at[42]}\n"})
+    gadget.commit(f"trouble on the nightly\n\nThis reverts commit {bump}.", {"forge.pin": f"{at[41]}\n"})
+    *_, undone = history_of(pair).changes
+    assert (undone.kinds, undone.reverts) == (("ref", "revert"), bump)
 
 
 # -- what is not there -------------------------------------------------------------------------------------------------
