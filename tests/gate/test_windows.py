@@ -333,6 +333,7 @@ def kinds(made: Train, state: TrainState, when: datetime) -> list[str]:
         (train(cut="2022-08-10"), CUT, LATER, ["cut-date-differs"]),
         (train(cut=None), CUT, LATER, ["cut-not-in-calendar"]),
         (train(), CUT, BEFORE, ["branch-before-cut"]),
+        (train(), CUT, at("2022-08-08T12:00:00-07:00"), []),
         (train(cut="2023-01-01"), CUT, LATER, ["branch-before-cut"]),
         (train(), TAGGED, LATER, ["tag-not-in-calendar"]),
         (train(first_tag=FIRST), CUT, LATER, ["tag-missing"]),
