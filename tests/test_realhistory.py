@@ -17,7 +17,7 @@ from relmgr.sources.git.clone import Clone
 from relmgr.sources.pins.history import all_refs, one_branch, pin_history, pin_state, release_branches
 from relmgr.sources.provider.abi import AbiReader
 from relmgr.workflows.audit import run_audit
-from tests.sources.test_pins import DEVELOP
+from tests.sources.pins.test_pins import DEVELOP
 from tests.workflows.test_audit import EIGHT, FIVE
 
 pytestmark = pytest.mark.realhistory

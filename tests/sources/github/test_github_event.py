@@ -158,7 +158,7 @@ def test_strangers_text_is_no_command() -> None:
 
 
 def test_the_action_puts_no_text_of_an_event_into_a_script() -> None:
-    action = yaml.safe_load((Path(__file__).parents[2] / "action.yml").read_text(encoding="utf-8"))
+    action = yaml.safe_load((Path(__file__).parents[3] / "action.yml").read_text(encoding="utf-8"))
     for step in action["runs"]["steps"]:
         assert "${{" not in step["run"]
         assert step["shell"] == "bash"
@@ -168,6 +168,6 @@ def test_the_actions_scripts_are_valid_bash(tmp_path: Path) -> None:
     import subprocess
 
     bash = need("bash")
-    action = yaml.safe_load((Path(__file__).parents[2] / "action.yml").read_text(encoding="utf-8"))
+    action = yaml.safe_load((Path(__file__).parents[3] / "action.yml").read_text(encoding="utf-8"))
     for step in action["runs"]["steps"]:
         assert subprocess.run([bash, "-n", "-c", step["run"]], check=False).returncode == 0

@@ -62,7 +62,7 @@ def develop(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> tuple[PinHistory, dict[str, str]]:
     """Return develop's history, rebuilt as a straight line, and each rebuilt commit's recorded one."""
-    table = json.loads((Path(__file__).parents[1] / "data" / "miopen_develop_pins.json").read_text())
+    table = json.loads((Path(__file__).parents[2] / "data" / "miopen_develop_pins.json").read_text())
     repository = new_repository(tmp_path_factory.mktemp("develop") / "miopen")
     recorded: dict[str, str] = {}
     rebuilt: dict[str, str] = {}
@@ -139,7 +139,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> tuple[TestRepository, dic
 def test_release_tags_carry_the_recorded_pins(graph: tuple[TestRepository, dict[str, str]]) -> None:
     project = load_project("miopen-rocmlir", {"miopen": str(graph[0].path)})
     clone = Clone.open(graph[0].path)
-    table = (Path(__file__).parents[1] / "data" / "miopen_release_tag_pins.tsv").read_text().splitlines()
+    table = (Path(__file__).parents[2] / "data" / "miopen_release_tag_pins.tsv").read_text().splitlines()
     header, *rows = (line.split("\t") for line in table)
     seen = 0
     for row in rows:
