@@ -331,6 +331,9 @@ def kinds(made: Train, state: TrainState, when: datetime) -> list[str]:
         (train(), NOTHING, at("2022-08-09T12:00:00-07:00"), ["cut-overdue"]),
         (train(withdrawn="given up"), NOTHING, LATER, []),
         (train(cut="2022-08-10"), CUT, LATER, ["cut-date-differs"]),
+        (train(cut="2022-08-05"), CUT, LATER, ["cut-date-differs"]),
+        (train(cut="2022-08-10"), CUT, at("2022-08-10T12:00:00-07:00"), ["cut-date-differs"]),
+        (train(cut="2022-08-10"), CUT.model_copy(update={"cut_at": None}), LATER, []),
         (train(cut=None), CUT, LATER, ["cut-not-in-calendar"]),
         (train(), CUT, BEFORE, ["branch-before-cut"]),
         (train(), CUT, at("2022-08-08T12:00:00-07:00"), []),
@@ -369,6 +372,14 @@ def test_t4_a_freeze_that_is_over_or_of_another_branch_is_no_disagreement() -> N
 def test_t4_every_branch_that_could_be_the_trains_is_named() -> None:
     (found,) = compare_with_repository(train(), CUT.model_copy(update={"also": ("release/rocm-rel-5.3b",)}), LATER)
     assert found.found == "release/rocm-rel-5.3, release/rocm-rel-5.3b"
+
+
+def test_t4_tags_that_stand_off_the_branch_are_named() -> None:
+    (found,) = compare_with_repository(train(first_tag=FIRST), CUT, LATER)
+    assert (found.kind, found.found) == ("tag-missing", "no release tag")
+    stray = CUT.model_copy(update={"stray_tags": ("rocm-5.3.0", "rocm-5.3.1")})
+    (found,) = compare_with_repository(train(first_tag=FIRST), stray, LATER)
+    assert (found.kind, found.found) == ("tag-missing", "only off the branch: rocm-5.3.0, rocm-5.3.1")
 
 
 def test_t4_what_was_not_read_is_unknown_and_no_other_finding() -> None:
