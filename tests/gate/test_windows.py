@@ -341,6 +341,7 @@ def kinds(made: Train, state: TrainState, when: datetime) -> list[str]:
         (train(), TAGGED, LATER, ["tag-not-in-calendar"]),
         (train(first_tag=FIRST), CUT, LATER, ["tag-missing"]),
         (train(first_tag=FIRST), CUT, at("2022-09-01T12:00:00-07:00"), []),
+        (train(first_tag=FIRST), CUT, at("2022-09-30T12:00:00-07:00"), []),
         (train(first_tag=FIRST | {"name": "rocm-5.3"}), TAGGED, LATER, ["first-tag-differs"]),
         (train(first_tag=FIRST | {"name": "rocm-5.3.1"}), TAGGED, LATER, ["first-tag-differs"]),
         (train(first_tag=FIRST), TAGGED, at("2022-09-30T12:00:00-07:00"), []),
@@ -372,6 +373,13 @@ def test_t4_a_freeze_that_is_over_or_of_another_branch_is_no_disagreement() -> N
 def test_t4_every_branch_that_could_be_the_trains_is_named() -> None:
     (found,) = compare_with_repository(train(), CUT.model_copy(update={"also": ("release/rocm-rel-5.3b",)}), LATER)
     assert found.found == "release/rocm-rel-5.3, release/rocm-rel-5.3b"
+
+
+def test_t4_a_branch_before_its_day_says_since_when_where_that_is_known() -> None:
+    (found,) = compare_with_repository(train(), CUT, BEFORE)
+    assert found.found == "branch release/rocm-rel-5.3 exists since 2022-08-08"
+    (found,) = compare_with_repository(train(), CUT.model_copy(update={"cut_at": None}), BEFORE)
+    assert found.found == "branch release/rocm-rel-5.3 exists"
 
 
 def test_t4_tags_that_stand_off_the_branch_are_named() -> None:

@@ -320,6 +320,18 @@ def test_a_revert_may_name_its_commit_alone(pair: Invented) -> None:
     assert (undone.kinds, undone.reverts) == (("ref", "revert"), bump)
 
 
+def test_a_rebump_moves_the_ref(pair: Invented) -> None:
+    at, gadget = pair.forge_at, pair.gadget
+    gadget.commit("a (#1)", {"forge.pin": f"{at[41]}\n"})
+    bump = gadget.commit("b (#2)", {"forge.pin": f"{at[42]}\n"})
+    gadget.commit('Revert "b (#2)" (#3)', {"forge.pin": f"{at[41]}\n"})
+    gadget.commit("another file (#4)", {"forge.pin": None, "deps.cmake": f'set(FORGE_REF "{at[41]}")\n'})
+    gadget.commit("b again (#5)", {"deps.cmake": f'set(FORGE_REF "{at[42]}")\n'})
+    *_, moved, again = history_of(pair).changes
+    assert (moved.kinds, moved.rebump_of) == (("site",), None)
+    assert (again.kinds, again.rebump_of) == (("ref", "rebump"), bump)
+
+
 # -- what is not there -------------------------------------------------------------------------------------------------
 
 
