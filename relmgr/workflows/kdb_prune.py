@@ -20,7 +20,8 @@ def prune_database(path: Path, out: Path | None, target: Target, rules: ScanRule
 
     `out` None: the new database takes the old one's place, and the old one is kept under another name.
     """
-    path = path.resolve()
+    # A link stays a link: what is swapped is the file behind it. Any other path is shown as it was given.
+    path = path.resolve() if path.is_symlink() else path
     sha256 = sha256_of(path)
     scan = scan_file(path, replace(rules, most_stale_rows=sys.maxsize))
     plan = plan_prune(scan, path, out, target)

@@ -185,6 +185,25 @@ def test_prune_is_a_plan_until_apply(mixed: Path) -> None:
     assert "Nothing to do" in run("kdb", "prune", mixed, "--abi", "6", "--swap", "--apply")[1]
 
 
+def test_prune_names_a_file_as_it_was_given(mixed: Path) -> None:
+    Path("kernels").mkdir()
+    given = mixed.rename(Path("kernels") / mixed)
+    _, out, _ = run("kdb", "prune", given, "--abi", "6", "--swap", "--apply", "--format", "json")
+    document = json.loads(out)
+    kept = "kernels/gfx90a68.kdb.before-abi-6"
+    assert [document[key] for key in ("path", "out", "kept_old")] == [str(given), str(given), kept]
+    assert Path(kept).is_file()
+
+
+def test_prune_keeps_a_link_and_swaps_the_file_behind_it(mixed: Path) -> None:
+    Path("real").mkdir()
+    real, link = mixed.rename(Path("real") / mixed).resolve(), Path("link.kdb")
+    link.symlink_to(real)
+    code, out, _ = run("kdb", "prune", link, "--abi", "6", "--swap", "--apply", "--format", "json")
+    assert (code, json.loads(out)["path"], link.readlink()) == (0, str(real), real)
+    assert "none stale" in run("kdb", "prune", link, "--abi", "6", "--swap")[1]
+
+
 def test_prune_to_another_file(mixed: Path) -> None:
     code, out, _ = run("kdb", "prune", mixed, "--abi", "6", "--out", "new.kdb", "--apply", "--format", "json")
     document = json.loads(out)
