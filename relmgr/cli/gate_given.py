@@ -33,7 +33,12 @@ def given_options(command: F) -> F:
         click.option(
             "--scan", "scans", multiple=True, type=FILE, metavar="FILE", help="What `kdb scan --format json` wrote."
         ),
-        click.option("--tickets", type=FILE, metavar="FILE", help="The regeneration tickets there are, a JSON list."),
+        click.option(
+            "--tickets",
+            type=FILE,
+            metavar="FILE",
+            help="Regeneration tickets there are, a JSON list; beside the forge's.",
+        ),
         click.option(
             "--smoke-report",
             "smoke_reports",
@@ -57,8 +62,8 @@ def gate_inputs(
     return GateInputs(scans, databases, tickets, smoke_reports)
 
 
-def refuse_given(given: GateInputs, *, recorded: bool, forge: bool, ships: bool, pull: bool) -> None:
-    """Refuse what contradicts itself: recorded facts with others, two sources of tickets, a cut with `pull` options."""
+def refuse_given(given: GateInputs, *, recorded: bool, event: bool, ships: bool, pull: bool) -> None:
+    """Refuse what contradicts itself: recorded facts with others, a change's own tickets, a cut with `pull` options."""
     if ships and pull:
         raise UserError(
             "a cut or a release is no pull request",
@@ -66,8 +71,11 @@ def refuse_given(given: GateInputs, *, recorded: bool, forge: bool, ships: bool,
         )
     if recorded and any(given):
         raise UserError("recorded facts are judged as they are", next_step="drop --snapshot, or what is handed in")
-    if forge and given.tickets is not None:
-        raise UserError("the forge is asked for the tickets", next_step="drop --tickets, or do not ask the forge")
+    if event and given.tickets is not None:
+        raise UserError(
+            "a list of tickets in a workflow's checkout may be the change's own",
+            next_step="drop --tickets: the forge is asked for them; or name OWNER/REPO#N instead of --event",
+        )
 
 
 def the_projects(chosen: Chosen, *, ships: bool) -> tuple[Project, tuple[Project, ...]]:

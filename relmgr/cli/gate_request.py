@@ -87,7 +87,7 @@ class Request:
             )
         pull = bool(self.github or self.post or self.base)
         refuse_given(
-            self.given(), recorded=self.recorded is not None, forge=self.asks_forge, ships=self.ships, pull=pull
+            self.given(), recorded=self.recorded is not None, event=self.event is not None, ships=self.ships, pull=pull
         )
         if self.posts and (self.recorded or self.at or self.assume):
             raise UserError(

@@ -19,6 +19,7 @@ from relmgr.settings import MAX_CONFIG_BYTES
 from relmgr.sources.changes.change import commit_before
 from relmgr.sources.git.clone import Clone
 from relmgr.sources.smoke_reports import read_report
+from relmgr.sources.snapshot import FORGE
 from relmgr.sources.ticket_files import read_existing
 from relmgr.workflows.gate_databases import kernel_pin, with_databases
 
@@ -59,7 +60,8 @@ def _with_tickets(project: Project, snapshot: Snapshot, file: Path) -> Snapshot:
     """Return the snapshot with a list's tickets; an entry that could not be read might be the one that is missing.
 
     A ticket without relmgr's block is a person's plan for one train: it counts towards the number that this change
-    brings to that train, and to no other.
+    brings to that train, and to no other. Tickets that the forge told stay, and win over an entry of the same page; a
+    forge that was asked and did not answer leaves them unknown.
     """
     existing, unread = read_existing(file)
     consumer, pin = project.repositories[snapshot.repository], kernel_pin(project, snapshot.repository)
@@ -67,6 +69,8 @@ def _with_tickets(project: Project, snapshot: Snapshot, file: Path) -> Snapshot:
     plans, train = [ticket for ticket in mine if ticket.data is None], _train(snapshot)
     if plans and train is None:
         unread = (*unread, f"{file.name}: no train of the calendar says which of its plans concern this change")
+    if snapshot.tickets is None and (why := snapshot.gaps.get("tickets", FORGE)) != FORGE:
+        unread = (*unread, why)
     if unread:
         gaps = snapshot.gaps | {"tickets": "; ".join(unread[:5])}
         return snapshot.model_copy(update={"tickets": None, "gaps": gaps})
@@ -75,8 +79,11 @@ def _with_tickets(project: Project, snapshot: Snapshot, file: Path) -> Snapshot:
     for move in crossings(snapshot):
         ours = [ticket for ticket in plans if train is not None and _is_of(ticket, train)]
         found += gate_tickets(ours, move.contract or contract, move.abi.new if move.abi else None)
+    told = snapshot.tickets or ()
+    pages = {ticket.url for ticket in told if ticket.url}
+    both = (*told, *(ticket for ticket in found if ticket.url not in pages))
     gaps = {fact: said for fact, said in snapshot.gaps.items() if fact != "tickets"}
-    return snapshot.model_copy(update={"tickets": tuple(found), "gaps": gaps})
+    return snapshot.model_copy(update={"tickets": both, "gaps": gaps})
 
 
 def _train(snapshot: Snapshot) -> Train | None:

@@ -12,6 +12,7 @@ import pytest
 
 from relmgr.cli import root
 from relmgr.errors import SourceError, UserError, run_to_exit_code
+from relmgr.model.facts import Ticket
 from relmgr.model.smoke_report import SmokeReport
 from relmgr.model.snapshot import Snapshot
 from relmgr.model.verdict import Verdict
@@ -468,6 +469,45 @@ def test_without_allowed_signers_an_ssh_signature_proves_nothing(shipped: Shippe
     assert "signed, and no secret or allowed signers to check it by" in found.evidence["statement"]
 
 
+# -- a list beside the forge ------------------------------------------------------------------------------------------
+
+
+def beside_forge(shipped: Shipped, told: tuple[Ticket, ...] | None, *entries: dict[str, Any]) -> Verdict:
+    """Return the verdict where the forge told `told` (None: it did not answer), and a list is handed in."""
+    snapshot = with_no_ticket(taken(shipped))
+    gaps = snapshot.gaps if told is not None else snapshot.gaps | {"tickets": "GitHub does not answer"}
+    file = shipped.contents.parent / "tickets.json"
+    file.write_text(json.dumps(list(entries)))
+    asked = snapshot.model_copy(update={"tickets": told, "gaps": gaps})
+    return verdict(shipped, with_given(shipped.project(), asked, GateInputs(tickets=file)), TICKET)
+
+
+def filed(arch: str, **changes: Any) -> Ticket:
+    return Ticket.model_validate(
+        {"contract": "miir", "number": 6, "arch": arch, "state": "open", "url": "https://x/2"} | changes
+    )
+
+
+def test_a_rebuild_that_a_person_planned_counts_beside_the_forges_tickets(shipped: Shipped) -> None:
+    told = (filed("gfx908"), filed("gfx1030"))
+    alone = beside_forge(shipped, told)
+    assert (alone.outcome.value, alone.evidence["missing"]) == ("failed", ["gfx90a"])
+    both = beside_forge(shipped, told, plan("gfx90a"))
+    assert both.outcome.value == "passed"
+    assert both.evidence["tickets"] == {"gfx908": "https://x/2", "gfx1030": "https://x/2", "gfx90a": "https://x/1"}
+
+
+def test_of_one_page_the_forge_tells_the_state_not_the_list(shipped: Shipped) -> None:
+    told = (filed("gfx908"), filed("gfx1030"), filed("gfx90a", state="withdrawn", url="https://x/1"))
+    assert beside_forge(shipped, told, plan("gfx90a")).evidence["missing"] == ["gfx90a"]
+
+
+def test_a_list_does_not_stand_for_a_forge_that_did_not_answer(shipped: Shipped) -> None:
+    found = beside_forge(shipped, None, plan("gfx90a"), plan("gfx908"))
+    assert found.outcome.value == "unknown"
+    assert "GitHub does not answer" in str(found.evidence["unread"])
+
+
 # -- on the command line ---------------------------------------------------------------------------------------------
 
 
@@ -497,7 +537,10 @@ def test_everything_can_be_handed_in_at_once(shipped: Shipped, secret: str, caps
     ("args", "says"),
     [
         (("--snapshot", "miopen-1630-2022-07-11", "--tickets", __file__), "recorded facts are judged as they are"),
-        (("ROCm/MIOpen#7", "--github", "--tickets", __file__), "the forge is asked for the tickets"),
+        (
+            ("--event", __file__, "--tickets", __file__),
+            "a list of tickets in a workflow's checkout may be the change's own",
+        ),
         (("ROCm/MIOpen#7", "--cut", "rocm-5.4"), "give either OWNER/REPO#N or --snapshot, --cut, --release"),
         (("--cut", "rocm-5.4", "--release", "rocm-5.4.0"), "give either"),
         (("--cut", "rocm-5.4", "--github"), "a cut or a release is no pull request"),
