@@ -16,7 +16,6 @@ from relmgr.model.ticket import RegenerationTicket, Tickets
 from relmgr.model.ticket_block import marker as ticket_marker
 from relmgr.model.ticket_block import write_block
 from relmgr.model.verdict import Decision, GateReport
-from relmgr.render.comment import quoted
 from relmgr.render.engine import SHIPPED, Words
 
 CHECK_NAME = "relmgr"
@@ -45,7 +44,7 @@ def gate_actions(snapshot: Snapshot, report: GateReport, words: Words = SHIPPED)
             name=CHECK_NAME,
             conclusion=_CONCLUSIONS[report.decision],
             title=" ".join(words.render("check_run/gate-title.txt.j2", d=report).split()),
-            summary=tidy(words.render("check_run/gate.md.j2", d=report, q=quoted)),
+            summary=tidy(words.render("check_run/gate.md.j2", d=report)),
             annotations=tuple(annotations_of(snapshot)),
         )
         actions.append(check)
@@ -54,7 +53,7 @@ def gate_actions(snapshot: Snapshot, report: GateReport, words: Words = SHIPPED)
 
 def gate_comment(snapshot: Snapshot, report: GateReport, words: Words = SHIPPED) -> str:
     """Return what the gate says about a pull request, as Markdown for the forge."""
-    return tidy(words.render("comment/gate.md.j2", d=report, snapshot=snapshot, q=quoted))
+    return tidy(words.render("comment/gate.md.j2", d=report, snapshot=snapshot))
 
 
 def annotations_of(snapshot: Snapshot) -> Iterable[Annotation]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from relmgr.model.answer import Answer, AnswerPart, RunState
-from relmgr.render.comment import quoted
+from relmgr.render.foreign import md
 
 _PART = re.compile(r"^<!-- relmgr:part=(?P<key>[a-z0-9-]+) -->$", re.MULTILINE)
 _RUN = re.compile(
@@ -59,4 +59,4 @@ def _of_run(part: AnswerPart, run: Run | None) -> str:
     if part.start is None or run is None:
         return ""
     words = part.start.words[run.state]
-    return "\n\n" + words.replace("{run}", run.what).replace("{why}", quoted(run.what))
+    return "\n\n" + words.replace("{run}", run.what).replace("{why}", md(run.what))

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 
-from relmgr.render.foreign import md as quoted
-
-__all__ = ["LONGEST_BODY", "LONGEST_SUMMARY", "fit_body", "length", "quoted"]
 # https://docs.github.com/en/rest/issues/comments: bodies end there; GitHub counts characters.
 LONGEST_BODY = 65_536
 LONGEST_SUMMARY = 65_535

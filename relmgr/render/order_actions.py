@@ -5,7 +5,6 @@ from __future__ import annotations
 from relmgr.model.actions import UpsertComment
 from relmgr.model.order import OrderPlan
 from relmgr.render.actions import thread_of, tidy
-from relmgr.render.comment import quoted
 from relmgr.render.engine import SHIPPED, Words
 
 
@@ -17,7 +16,7 @@ def order_actions(plan: OrderPlan, words: Words = SHIPPED) -> tuple[UpsertCommen
         UpsertComment(
             thread=thread_of(pull),
             key="order",
-            body=tidy(words.render("comment/order.md.j2", d=plan, subject=pull, q=quoted)),
+            body=tidy(words.render("comment/order.md.j2", d=plan, subject=pull)),
         )
         for pull in pulls
     )

@@ -16,7 +16,7 @@ from relmgr.model.project import Project
 from relmgr.model.pull_request import PullRequestRef
 from relmgr.model.slash_commands import USAGE, Commenter, RefusedCommand, SlashCommands
 from relmgr.render.actions import gate_actions
-from relmgr.render.comment import quoted
+from relmgr.render.foreign import md
 from relmgr.sources.github.facts import read_permission
 from relmgr.workflows.commands import Desk, part_of, refusal
 
@@ -76,7 +76,7 @@ def answer_comment(desk: Desk, comment: EventComment) -> Answer | None:
     return Answer(
         thread=desk.ref,
         comment=comment.id,
-        head=f"To [this comment]({comment.url}) of {quoted(comment.author)}:",
+        head=f"To [this comment]({comment.url}) of {md(comment.author)}:",
         parts=tuple({part.key: part for part in parts}.values()),
         foot=foot,
         # What is only taken back is told where it was answered, and nowhere else.

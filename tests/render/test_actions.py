@@ -14,7 +14,7 @@ from relmgr.model.actions import UpsertCheck, UpsertComment
 from relmgr.model.facts import PolicyEdit, Suggestion
 from relmgr.model.snapshot import Snapshot
 from relmgr.render.actions import gate_actions, tidy
-from relmgr.render.comment import quoted
+from relmgr.render.foreign import md
 from relmgr.settings import load_project
 from relmgr.sources.recorded import read_recorded
 from tests.gate.snapshots import consumer_snapshot
@@ -88,7 +88,7 @@ def test_n6_strangers_text_mentions_links_and_marks_up_nothing() -> None:
 
 
 def test_b7_a_token_in_strangers_text_is_not_repeated() -> None:
-    assert "ghp_" not in quoted("see https://x:ghp_0123456789abcdef@github.com/a/b")
+    assert "ghp_" not in md("see https://x:ghp_0123456789abcdef@github.com/a/b")
 
 
 def test_m9_two_pulls_with_one_head_have_a_check_each() -> None:
