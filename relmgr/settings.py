@@ -7,6 +7,7 @@ import re
 import sys
 import types
 import typing
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,10 +42,13 @@ def load_project(name_or_file: str | None = None, paths: dict[str, str] | None =
     folder, or to a URL that can only be asked for its refs. Raises `UserError` for a missing or invalid file and for a
     path given to an unknown repository.
     """
-    file = find_project_file(name_or_file)
-    project = read_project(file)
+    return with_paths(read_project(find_project_file(name_or_file)), paths or {})
+
+
+def with_paths(project: Project, paths: Mapping[str, str]) -> Project:
+    """Return the project with `paths` laid over its repositories; see `load_project`."""
     repositories = dict(project.repositories)
-    for name, path in (paths or {}).items():
+    for name, path in paths.items():
         if name not in project.repositories:
             known = ", ".join(project.repositories)
             raise UserError(f"--repo {name}=...: no repository of that name", next_step=f"use one of: {known}")

@@ -19,30 +19,34 @@ from relmgr.render.engine import to_json
 from relmgr.render.workflow_commands import annotation_lines, inert
 from relmgr.sources.github.client import open_github
 from relmgr.sources.github.event import read_event
-from relmgr.workflows.base_project import project_on
+from relmgr.sources.github.pulls import read_base
+from relmgr.workflows.base_project import Origin, project_on
 from relmgr.workflows.commands import Desk
-from relmgr.workflows.event import called_for, run_event
-from relmgr.workflows.forge import ask_forge
+from relmgr.workflows.event import called_for, run_event, why_not_called
+from relmgr.workflows.forge import ask_forge, require_base
 from relmgr.workflows.post import sink_of
 
 
 def check_event(request: Request, file: Path, output: Output) -> int:
     """Judge what the event concerns, do what its comment asks for, say both in the job; see `_exit_code`."""
-    project = request.chosen.load()
     event = read_event(file, os.environ.get("GITHUB_EVENT_NAME"))
-    called = called_for(project, event)
-    if called.ref is None:
-        _say(called.why, aside=output.is_json)
+    why = why_not_called(event)
+    if event.subject is None or why is not None:
+        _say(why or "", aside=output.is_json)
         return EXIT_OK
+    project = request.chosen.load()
     github = open_github(project.forge, starts_workflows=project.commands.smoke_workflow is not None)
-    forge = ask_forge(project, github, called.ref)
-    name = project.repository_named(called.ref.repository) or ""
-    with project_on(project, request.chosen.name, name, forge.base_of(called.ref)) as on_base:
+    base = read_base(github, event.subject)
+    origin = Origin(request.chosen.name, request.chosen.paths)
+    with project_on(project, origin, event.subject.repository, base) as on_base:
         remember(on_base)
+        ref = called_for(on_base, event.subject)
+        forge = ask_forge(on_base, github, ref)
+        require_base(forge, ref, base)
         desk = Desk(
             project=on_base,
             forge=forge,
-            ref=called.ref,
+            ref=ref,
             calendars=request.calendars(on_base),
             comment=event.comment,
             given=request.given(),

@@ -116,28 +116,33 @@ class Request:
     @contextmanager
     def _live(self, project: Project) -> Iterator[tuple[Project, Snapshot]]:
         from relmgr.sources.github.client import open_github
+        from relmgr.sources.github.facts import ref_of
+        from relmgr.sources.github.pulls import read_base
         from relmgr.workflows.forge import ask_forge, snapshot_on
         from relmgr.workflows.gate import snapshot_of, subject_of
 
-        name, ref = subject_of(project, self.subject or "")
-        forge = ask_forge(project, open_github(project.forge), ref) if self.asks_forge else None
-        told = forge.base_of(ref) if forge else None
+        name, typed = subject_of(project, self.subject or "")[0], ref_of(self.subject or "")
+        github = open_github(project.forge) if self.asks_forge else None
+        told = read_base(github, typed) if github else None
         base, when = self.base or told or project.repositories[name].default_branch, instant(self.at, project)
-        with self._on_base(project, name, base) as on_base:
+        with self._on_base(project, typed.repository, base) as on_base:
             calendars = self.calendars(on_base)
-            if forge is None:
+            ref = subject_of(on_base, str(typed))[1]
+            if github is None:
                 yield on_base, snapshot_of(on_base, str(ref), when, calendars, self.base)
             else:
+                forge = ask_forge(on_base, github, ref)
                 yield on_base, snapshot_on(on_base, forge, ref, when, calendars, self.base)
 
     @contextmanager
-    def _on_base(self, project: Project, name: str, base: str) -> Iterator[Project]:
+    def _on_base(self, project: Project, slug: str, base: str) -> Iterator[Project]:
         """Yield the project as its base branch has it; what is only looked at is judged by that at hand, said so."""
-        from relmgr.workflows.base_project import project_on
+        from relmgr.workflows.base_project import Origin, project_on
 
+        origin = Origin(self.chosen.name, self.chosen.paths)
         with ExitStack() as stack:
             try:
-                project = stack.enter_context(project_on(project, self.chosen.name, name, base))
+                project = stack.enter_context(project_on(project, origin, slug, base))
             except RelmgrError as error:
                 if self.posts:
                     raise

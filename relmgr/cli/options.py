@@ -37,10 +37,9 @@ class Chosen:
     name: str | None
     repos: tuple[str, ...]
 
-    def load(self) -> Project:
-        """Load it; inside a clone its own repository is found by itself."""
-        from relmgr.workflows.locate import find_project
-
+    @property
+    def paths(self) -> dict[str, str]:
+        """The places of clones, by repository."""
         paths: dict[str, str] = {}
         for item in self.repos:
             name, equals, path = item.partition("=")
@@ -49,7 +48,13 @@ class Chosen:
                     f"--repo {item!r} is not NAME=PATH", next_step="write for example --repo miopen=../MIOpen"
                 )
             paths[name] = path
-        project = find_project(self.name, paths)
+        return paths
+
+    def load(self) -> Project:
+        """Load it; inside a clone its own repository is found by itself."""
+        from relmgr.workflows.locate import find_project
+
+        project = find_project(self.name, self.paths)
         remember(project)
         return project
 

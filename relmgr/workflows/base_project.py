@@ -6,44 +6,92 @@ A workflow on `pull_request` or `merge_group` runs in a checkout that holds the 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from relmgr.errors import SourceError, UserError
 from relmgr.model.project import Project
-from relmgr.settings import MAX_CONFIG_BYTES, find_project_file, parse_toml, read_project, shipped_projects, validate
+from relmgr.settings import (
+    MAX_CONFIG_BYTES,
+    find_project_file,
+    parse_toml,
+    read_project,
+    shipped_projects,
+    validate,
+    with_paths,
+)
 from relmgr.sources.git.clone import Clone
+from relmgr.workflows.locate import is_remote_of, with_clone_here
 
 # Files that settings may name in all: policies with their cases, templates, a calendar, ledgers.
 MOST_FILES = 2000
 
 
-@contextmanager
-def project_on(project: Project, name_or_file: str | None, repository: str, base: str | None) -> Iterator[Project]:
-    """Yield the project as it stands on the branch `base` of one of its repositories.
+class Origin(NamedTuple):
+    """How the project was named: its name or file, and the places of clones by repository; a person's words."""
 
-    Only a file in that repository's own clone is looked up there; any other is not the change's to make. Raises
-    `UserError` when the branch has none, `SourceError` when the branch is not known.
+    name: str | None
+    paths: Mapping[str, str]
+
+
+@contextmanager
+def project_on(project: Project, origin: Origin, slug: str, base: str | None) -> Iterator[Project]:
+    """Yield the project by which a pull request of `slug` to the branch `base` is judged.
+
+    A file in that repository's own clone is read from `base`; any other is not the change's to make. What the file at
+    hand says of names and places is not believed, because the change may have written it. Raises `UserError` when the
+    branch has none, `SourceError` when the branch is not known.
     """
-    top = project.repositories[repository].path
-    file = find_project_file(name_or_file).resolve()
-    if top is None or file in map(Path.resolve, shipped_projects().values()) or not file.is_relative_to(top.resolve()):
+    found = _in_clone(project, origin, slug)
+    if found is None:
         yield project
         return
-    clone, path = Clone.open(top), file.relative_to(top.resolve()).as_posix()
+    top, path = found
+    clone = Clone.open(top)
     commit = clone.resolve(base) if base else None
     if commit is None:
         raise SourceError(
             f"the branch {base or 'that it goes to'} could not be read", where=path, next_step="fetch the base branch"
         )
     with tempfile.TemporaryDirectory() as folder:
-        _copy(clone, commit, path, Path(folder))
-        yield _with_clones(read_project(Path(folder) / path), project)
+        written = _copy(clone, commit, path, Path(folder))
+        on_base = _at_home(read_project(Path(folder) / path), written, (top / path).parent)
+        yield _with_clones(on_base, origin, slug, clone)
 
 
-def _copy(clone: Clone, commit: str, path: str, folder: Path) -> None:
-    """Copy a project file of a commit, and what it names beside it, into a folder."""
+def _in_clone(project: Project, origin: Origin, slug: str) -> tuple[Path, str] | None:
+    """Return the clone of `slug` that holds the project's file, and the file's path there; None where none does.
+
+    By where the file is named, not by where a link leads: links are the change's to make too.
+    """
+    file = find_project_file(origin.name)
+    if file in shipped_projects().values():
+        return None
+    for place in (file.absolute(), file.resolve()):
+        for top in place.parents:
+            if (top / ".git").exists() and _may_be(top, project, origin, slug):
+                return top, place.relative_to(top).as_posix()
+    return None
+
+
+def _may_be(top: Path, project: Project, origin: Origin, slug: str) -> bool:
+    """Tell whether a work tree may be the judged repository's: by its remotes, or by what the file in it claims."""
+    if is_remote_of(Clone.open(top), slug):
+        return True
+    name = project.repository_named(slug)
+    if name is None:
+        return True
+    claimed = project.repositories[name].path
+    if claimed is None:
+        return False
+    where = claimed.resolve()
+    return where == top.resolve() if name in origin.paths else where.is_relative_to(top.resolve())
+
+
+def _copy(clone: Clone, commit: str, path: str, folder: Path) -> Project:
+    """Copy a project file of a commit, and what it names beside it, into a folder; return what is written in it."""
     data = clone.read(commit, path, MAX_CONFIG_BYTES)
     if data is None:
         raise UserError(
@@ -63,6 +111,7 @@ def _copy(clone: Clone, commit: str, path: str, folder: Path) -> None:
     for blob, name in zip(clone.read_many([(commit, one) for one in paths], MAX_CONFIG_BYTES), paths, strict=True):
         if blob.data is not None and ".." not in PurePosixPath(name).parts:
             _write(folder / name, blob.data)
+    return named
 
 
 def _beside(path: str, named: Path) -> str | None:
@@ -83,14 +132,21 @@ def _write(file: Path, data: bytes) -> None:
     file.write_bytes(data)
 
 
-def _with_clones(found: Project, here: Project) -> Project:
-    """Return the project with the clones that are at hand: where they lie is this machine's to say."""
+def _at_home(found: Project, written: Project, home: Path) -> Project:
+    """Return a project that was read from a copy, with the clones where they are `written`, seen from `home`."""
     repositories = {
-        name: repository.model_copy(
-            update={"path": here.repositories[name].path, "remote": here.repositories[name].remote}
-            if name in here.repositories
-            else {"path": None}
-        )
+        name: repository.model_copy(update={"path": path and (home / path).resolve()})
         for name, repository in found.repositories.items()
+        for path in [written.repositories[name].path]
     }
     return found.model_copy(update={"repositories": repositories})
+
+
+def _with_clones(found: Project, origin: Origin, slug: str, clone: Clone) -> Project:
+    """Return the project with the clones that are at hand: those named, the judged one, the consumer's here."""
+    project = with_paths(found, {name: path for name, path in origin.paths.items() if name in found.repositories})
+    name = project.repository_named(slug)
+    if name is not None and name not in origin.paths:
+        repository = project.repositories[name].model_copy(update={"path": clone.path})
+        project = project.model_copy(update={"repositories": project.repositories | {name: repository}})
+    return with_clone_here(project)

@@ -23,7 +23,7 @@ from relmgr.model.verdict import GateReport
 from relmgr.render.actions import ticket_actions, tidy
 from relmgr.render.engine import Words
 from relmgr.render.order_actions import order_actions
-from relmgr.workflows.forge import Forge, ask_forge, pulls_on_forge, snapshot_on
+from relmgr.workflows.forge import Forge, ask_forge, pulls_on_forge, require_base, snapshot_on
 from relmgr.workflows.gate import Calendars, explain, judge
 from relmgr.workflows.gate_given import GateInputs, with_given
 from relmgr.workflows.order import plan_pulls
@@ -65,8 +65,11 @@ class Desk:
 
     def judge_anew(self) -> None:
         """Forget the facts: what was just written is one of them."""
+        before = self.forge.base_of(self.ref)
         self.forge = ask_forge(self.project, self.forge.github, self.ref)
-        self.__dict__.pop("judged", None)
+        for told in ("judged", "pull"):
+            self.__dict__.pop(told, None)
+        require_base(self.forge, self.ref, before)
         _ = self.judged
 
     @property

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timezone
-from typing import NamedTuple
 
+from relmgr.errors import UserError
 from relmgr.gate.asked import Asked, key_of, read_asked, why_unheard
 from relmgr.gate.policies import load_rules
 from relmgr.gate.slash_commands import needs_role, permit_commands
@@ -21,25 +21,27 @@ from relmgr.sources.github.facts import read_permission
 from relmgr.workflows.commands import Desk, part_of, refusal
 
 
-class Called(NamedTuple):
-    """The pull request that an event concerns, or None, and why not."""
-
-    ref: PullRequestRef | None
-    why: str = ""
-
-
-def called_for(project: Project, event: ForgeEvent) -> Called:
-    """Return the pull request to look at; without asking the forge, as most events ask for nothing."""
+def why_not_called(event: ForgeEvent) -> str | None:
+    """Return why an event asks for nothing, None when it does; without project or forge, as most ask for nothing."""
     if event.subject is None:
-        return Called(None, event.why)
-    name = project.repository_named(event.subject.repository)
-    if name is None:
-        return Called(None, f"{event.subject.repository} is no repository of this project")
-    ref = PullRequestRef(repository=project.repositories[name].slug, number=event.subject.number)
+        return event.why
     if event.comment is None:
-        return Called(ref) if event.judge else Called(None, f"{event.action} changes nothing to judge by")
-    why = why_unheard(event.comment)
-    return Called(None, why) if why else Called(ref)
+        return None if event.judge else f"{event.action} changes nothing to judge by"
+    return why_unheard(event.comment)
+
+
+def called_for(project: Project, subject: PullRequestRef) -> PullRequestRef:
+    """Return the pull request of an event by its repository's configured name.
+
+    Raises `UserError` for another's: a gate that cannot judge is not open.
+    """
+    name = project.repository_named(subject.repository)
+    if name is None:
+        raise UserError(
+            f"{subject.repository} is no repository of the project {project.name}",
+            next_step="name it in the project file, a former name under `aliases`; or choose another with --project",
+        )
+    return PullRequestRef(repository=project.repositories[name].slug, number=subject.number)
 
 
 def run_event(desk: Desk, event: ForgeEvent) -> Answer | None:

@@ -49,6 +49,13 @@ class Forge:
         return pull.base if pull else None
 
 
+def require_base(forge: Forge, ref: PullRequestRef, base: str | None) -> None:
+    """Refuse a pull request that was sent to another branch in the meantime: its rules are another's now."""
+    now = forge.base_of(ref)
+    if base is not None and now is not None and now != base:
+        raise SourceError(f"it goes to {now} now, no more to {base}", where=str(ref), next_step="run again")
+
+
 def ask_forge(project: Project, github: GitHub, subject: PullRequestRef | None = None) -> Forge:
     """Ask for one pull request, or for all open ones of every repository; then for all that they depend on."""
     if subject is None:

@@ -25,16 +25,16 @@ def find_project(name_or_file: str | None, paths: dict[str, str]) -> Project:
     here = _clone_here()
     if name_or_file is None and here is not None and not Path(PROJECT_FILE).is_file():
         name_or_file = _project_of(here, paths)
-    project = load_project(name_or_file, paths)
+    return with_clone_here(load_project(name_or_file, paths))
+
+
+def with_clone_here(project: Project) -> Project:
+    """Return the project with the clone of the working folder as the consumer's, where it is one and none is named."""
+    here = _clone_here()
     consumer = project.pin().consumer
     if here is not None and project.repositories[consumer].path is None and _is_clone_of(here, project):
         repository = project.repositories[consumer].model_copy(update={"path": here.path})
         project = project.model_copy(update={"repositories": project.repositories | {consumer: repository}})
-    if project.templates is not None:
-        # Its own templates are refused here, before anything is read or done, and not when a text is due.
-        from relmgr.render.engine import words_of
-
-        words_of(project)
     return project
 
 
@@ -95,9 +95,17 @@ def _is_clone_of(clone: Clone, project: Project) -> bool:
 
 def _is_named(clone: Clone, project: Project) -> bool:
     """Tell whether a remote of `clone` is the main consumer's repository."""
+    return any(project.repositories[project.pin().consumer].is_named(slug) for slug in _remotes(clone))
+
+
+def is_remote_of(clone: Clone, slug: str) -> bool:
+    """Tell whether a remote of `clone` is the repository `slug`."""
+    return slug.lower() in {one.lower() for one in _remotes(clone)}
+
+
+def _remotes(clone: Clone) -> list[str]:
     urls = clone.run("config", "--get-regexp", r"^remote\..*\.url$", check=False).splitlines()
-    slugs = [match[1] for line in urls if (match := _SLUG_IN_URL.search(line.split(" ", 1)[-1]))]
-    return any(project.repositories[project.pin().consumer].is_named(slug) for slug in slugs)
+    return [match[1] for line in urls if (match := _SLUG_IN_URL.search(line.split(" ", 1)[-1]))]
 
 
 def _has_pin(clone: Clone, project: Project) -> bool:

@@ -162,6 +162,54 @@ def test_a_changes_own_settings_are_not_applied_to_itself(world: World, name: st
     assert "I am an owner now" not in after
 
 
+def lie(world: World, what: str) -> None:
+    """Let the change say in the checkout's settings that its repository lies elsewhere, or is another one."""
+    file = world.pair.gadget.path / "relmgr.toml"
+    text = file.read_text()
+    if what == "its clone is elsewhere":
+        text = text.replace(f'slug = "{SLUG}"', f'slug = "{SLUG}"\npath = ".git"')
+    elif what == "a copy is its clone":
+        copied = world.pair.gadget.path / "vendored"
+        world.pair.gadget.git("clone", "-q", "--mirror", ".", str(copied))
+        text = text.replace(f'slug = "{SLUG}"', f'slug = "{SLUG}"\npath = "vendored"')
+    elif what == "another name":
+        text = text.replace(f'slug = "{SLUG}"', 'slug = "acme/none"')
+    elif what == "another repository":
+        world.standin.add_repo("mallory/gadget", "pull/7/head")
+        world.standin.add_pull("mallory/gadget", 7, head_sha=world.head, base="pull/7/head")
+        text = text.replace(f'slug = "{SLUG}"', f'slug = "mallory/gadget"\naliases = ["{SLUG}"]')
+    file.write_text(text)
+
+
+@pytest.mark.parametrize(
+    "what", ["its clone is elsewhere", "a copy is its clone", "another name", "another repository", "a link"]
+)
+def test_a_change_does_not_choose_whose_settings_judge_it(
+    world: World, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled(world)
+    gadget = world.pair.gadget
+    monkeypatch.chdir(gadget.path)
+    given = ["--repo", f"forge={world.pair.forge.path}", "--format", "json"]
+    lax = (gadget.path / "relmgr.toml").read_text()
+    for policy in blocking(world):
+        lax += f'\n[policies.override.{policy}]\ndisabled = "because I would like to merge"\n'
+    gadget.git("checkout", "-q", "work")
+    files: dict[str, str | bytes | None] = {"relmgr.toml": lax, "trains.yaml": "trains: []\n", "rules/README.md": "-"}
+    world.head = gadget.commit("Loosen", files, at="2030-02-04T01:00:00+01:00")
+    gadget.git("update-ref", "refs/pull/7/head", world.head)
+    world.standin.repos[SLUG].threads[7]["head_sha"] = world.head
+    if what == "a link":
+        (gadget.path / "relmgr.toml").rename(world.folder / "lax.toml")
+        (gadget.path / "relmgr.toml").symlink_to(world.folder / "lax.toml")
+    lie(world, what)
+    code, after, err = run("gate", "check", *pull_event(world, "pull_request"), *given)
+    assert (code, err) == (1, "")
+    assert json.loads(after)["subject"] == f"{SLUG}#7"
+    assert outcomes(after)["approvals-and-checks"] != "skipped"
+    assert "because I would like to merge" not in after
+
+
 def outcomes(document: str) -> dict[str, str]:
     return {verdict["policy"]: verdict["outcome"] for verdict in json.loads(document)["verdicts"]}
 
@@ -177,10 +225,30 @@ def test_settings_that_only_the_change_brings_are_refused(world: World) -> None:
 
 def test_settings_are_not_taken_where_the_base_is_not_known(world: World) -> None:
     options = settled(world)
-    world.standin.troubles.append(Trouble("forbidden", "POST", "graphql", times=99))
+    world.standin.troubles.append(Trouble("forbidden", "GET", "pulls/7", times=99))
     code, _, err = run("gate", "check", *pull_event(world, "pull_request"), *options)
     assert code == 3
     assert "fetch the base branch" in err
+
+
+def test_an_event_of_a_repository_that_the_project_does_not_know_is_no_pass(world: World) -> None:
+    event = pull_event(world, "pull_request")
+    payload = of_repository(json.loads((world.folder / "event.json").read_text()), "acme/renamed")
+    (world.folder / "event.json").write_text(json.dumps(payload))
+    code, _, err = run("gate", "check", *event, *world.options())
+    assert code == 2
+    assert "acme/renamed is no repository of the project gadget-forge" in err
+
+
+def test_a_pull_request_that_is_sent_elsewhere_in_between_is_judged_by_neither_branch(world: World) -> None:
+    options = settled(world)
+    world.pair.gadget.git("branch", "stable/2.0", "trunk")
+    thread = world.standin.repos[SLUG].threads[7]
+    # The first call asks where it goes.
+    world.standin.after = lambda number: thread.update(base="stable/2.0") if number == 1 else None
+    code, _, err = run("gate", "check", *pull_event(world, "pull_request"), *options)
+    assert code == 3
+    assert "it goes to stable/2.0 now, no more to trunk" in err
 
 
 # -- tokens -----------------------------------------------------------------------------------------------------------

@@ -115,6 +115,14 @@ def read_pull(github: GitHub, ref: PullRequestRef) -> PullRequest:
     return pull
 
 
+def read_base(github: GitHub, ref: PullRequestRef) -> str | None:
+    """Return the branch that a pull request goes to; None when GitHub does not tell."""
+    try:
+        return str(github.get(f"/repos/{ref.repository}/pulls/{ref.number}")["base"]["ref"])
+    except SourceError:
+        return None
+
+
 def read_comments(github: GitHub, ref: PullRequestRef) -> tuple[PullRequestComment, ...]:
     """Return every comment of a pull request's thread, oldest first."""
     slug = github.canonical(ref.repository)
