@@ -21,6 +21,7 @@ from pydantic import TypeAdapter
 from relmgr.gate.decide import report
 from relmgr.gate.policies import load_rules
 from relmgr.model.snapshot import Snapshot
+from relmgr.model.waiver import Waiver
 from relmgr.render.actions import tidy
 from relmgr.render.engine import environment, render
 from relmgr.render.notes import render_notes
@@ -135,11 +136,32 @@ def _unread() -> Snapshot:
     return consumer_snapshot(**asked, gaps=dict.fromkeys(asked, "the forge was not asked; a clone does not hold this"))
 
 
+def _waived() -> Snapshot:
+    """One policy is lifted by a waiver with a page of its own, one waiver ended, and not all of them were read."""
+    snapshot = read_recorded("miopen-1673-2022-08-05")
+    until = {"abi-bump-has-regeneration-ticket": date(2022, 8, 9), "smoke-green": date(2022, 8, 1)}
+    waivers = tuple(
+        Waiver(
+            policy=policy,
+            subject=snapshot.subject,
+            until=day,
+            by="dev",
+            reason="the fix is for a customer, see #1700",
+            source="command",
+            url=f"https://github.com/ROCm/MIOpen/pull/1673#issuecomment-{number}",
+        )
+        for number, (policy, day) in enumerate(until.items(), 1)
+    )
+    gaps = snapshot.gaps | {"waivers": "waivers given in comments: what guest may do could not be told"}
+    return snapshot.model_copy(update={"waivers": waivers, "gaps": gaps})
+
+
 GATE: dict[str, Callable[[], Snapshot]] = {
     "block": lambda: read_recorded("miopen-1673-2022-08-05"),
     "wait": lambda: read_recorded("miopen-1630-2022-07-11-declared"),
     "merge": lambda: read_recorded("miopen-1630-2022-07-11"),
     "not-read": _unread,
+    "waived": _waived,
 }
 
 
@@ -205,7 +227,7 @@ def _demo() -> View:
 
 
 BUILT: dict[str, dict[str, Callable[[], View]]] = {
-    "check_run/gate": {case: _gate(case) for case in ("wait", "not-read")},
+    "check_run/gate": {case: _gate(case) for case in ("wait", "not-read", "waived")},
     "check_run/gate-title": {case: _gate(case) for case in ("block", "wait", "merge")},
     "comment/answer": {
         "recheck": _answer("recheck"),
@@ -217,11 +239,11 @@ BUILT: dict[str, dict[str, Callable[[], View]]] = {
     "comment/answer-run": {
         "started": lambda: {"state": "started", "workflow": "smoke.yml", "arch": "gfx90a", "head": "5c6664021d9f"}
     },
-    "comment/gate": {case: _gate(case) for case in ("wait", "not-read")},
+    "comment/gate": {case: _gate(case) for case in ("wait", "not-read", "waived")},
     "comment/slash-commands": {"refused": _slash},
     "comment/ticket": {"gfx90a": _planned_by_hand},
     "config/check": {"miopen": lambda: {"d": load_project(), "own": ()}},
-    "gate/check": {case: _gate(case) for case in ("block", "wait", "not-read")},
+    "gate/check": {case: _gate(case) for case in ("block", "wait", "not-read", "waived")},
     "gate/explain": {"freeze": lambda: {"d": _page("freeze")}},
     "gate/policies": {"some": lambda: {"d": [_page(name) for name in ("freeze", "on-hold", "smoke-green")]}},
     "issue/regeneration": {"gfx90a": lambda: _ticket_words("gfx90a")},
