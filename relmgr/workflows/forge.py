@@ -152,7 +152,9 @@ def snapshot_on(
     """Return the facts about a pull request that the forge was asked about; its base is the forge's (T3)."""
     from relmgr.workflows.gate import snapshot_of
 
-    snapshot = snapshot_of(project, str(ref), at, calendars, base or forge.base_of(ref))
+    pull = forge.pulls.found.get(ref)
+    merged = None if pull is None else pull.state == "merged"
+    snapshot = snapshot_of(project, str(ref), at, calendars, base or forge.base_of(ref), merged=merged)
     snapshot = with_forge(project, snapshot, forge)
     return with_archives(project, snapshot, forge_archives(project.forge)) if snapshot.pin_digests else snapshot
 

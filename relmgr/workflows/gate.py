@@ -54,12 +54,21 @@ class Calendars:
 
 
 def snapshot_of(
-    project: Project, subject: str, at: datetime | None, calendars: Calendars, base: str | None = None
+    project: Project,
+    subject: str,
+    at: datetime | None,
+    calendars: Calendars,
+    base: str | None = None,
+    *,
+    merged: bool | None = None,
 ) -> Snapshot:
-    """Return the facts about `owner/repo#n` from the clones at hand, judged at `at` (default: now)."""
+    """Return the facts about `owner/repo#n` from the clones at hand, judged at `at` (default: now).
+
+    `merged` is what the forge says of it, None where it was not asked.
+    """
     name, number = _named(project, subject)
     clone = _clone(project, name)
-    change = find_change(clone, project.repositories[name], number, base)
+    change = find_change(clone, project.repositories[name], number, base, merged=merged)
     snapshot = snapshot_of_change(project, name, clone, change, at, calendars)
     this = PullRequestRef(repository=project.repositories[name].slug, number=number)
     return with_order(project, snapshot, parse_declarations(change.body, project, this), clone)

@@ -86,6 +86,18 @@ def test_a_live_pull_request_has_the_forges_facts_and_its_own_check_is_no_reason
     assert found["approvals-and-checks"] is Outcome.PASSED
 
 
+def test_a_commit_that_bears_the_number_of_an_open_pull_request_is_not_taken_for_it(
+    pair: Invented, standin: StandIn
+) -> None:
+    # Anybody's commit may say `(#7)`, once it is merged by a rebase; it would be judged in the place of the change.
+    pair.gadget.commit("Harmless words (#7)", {"words.txt": "-"}, at="2030-02-03T01:00:00+01:00")
+    snapshot = take(pair, standin)
+    assert (snapshot.basis, snapshot.merged_at) == ("live", None)
+    assert snapshot.changed_files == ("forge.pin",)
+    standin.repos["acme/gadget"].threads[7]["state"] = "closed"
+    assert take(pair, standin).changed_files == ("forge.pin",)
+
+
 def test_a_clone_older_than_the_last_push_is_refused(pair: Invented, standin: StandIn) -> None:
     standin.repos["acme/gadget"].threads[7]["head_sha"] = "e" * 40
     with pytest.raises(SourceError, match="the forge eeeeeeeeeeee") as error:

@@ -38,12 +38,15 @@ class Change:
         return f"{slug}:{self.branch}" if self.number is None else f"{slug}#{self.number}"
 
 
-def find_change(clone: Clone, repository: Repository, number: int, base: str | None = None) -> Change:
+def find_change(
+    clone: Clone, repository: Repository, number: int, base: str | None = None, *, merged: bool | None = None
+) -> Change:
     """Return pull request `number`: merged on `base` (default: the default branch, then the release branches), or open.
 
-    Raises `SourceError` when the clone has neither the merge nor the pull ref.
+    `merged` False: the forge says that it is not, whatever commit bears its number. Raises `SourceError` when the clone
+    has neither the merge nor the pull ref.
     """
-    for branch in _branches(clone, repository, base):
+    for branch in () if merged is False else _branches(clone, repository, base):
         commits = [commit for commit in merges_of(clone, branch, number) if commit.parents]
         if commits:
             commit = _merge_among(clone, commits, number)
