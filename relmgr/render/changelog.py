@@ -134,7 +134,8 @@ def _same_release(one: str, other: str) -> bool:
 
 
 def _words(title: str) -> str:
-    return " ".join(re.sub(r"[-_\s]+", " ", title).split()).lower()
+    # A backslash or a gap that keeps a mark from being markup is no word.
+    return " ".join(re.sub(r"[-_\s]+", " ", re.sub(r"\\(?=[^\w\s]|_)|\u200b", "", title)).split()).lower()
 
 
 # -- a new section --------------------------------------------------------------------------------------------------

@@ -25,6 +25,9 @@ _LEADING = re.compile(r"^(?:[-+](?=\s|$)|[-=](?=[-=\s]*$)|\d{1,9}(?=[.)](?:\s|$)
 _REFERENCE = re.compile(r"#(?=\d)")
 _GH = re.compile(r"\bGH-(?=\d)", re.IGNORECASE)
 _WWW = re.compile(r"\bwww\.", re.IGNORECASE)
+# GitHub sets what stands between two of them as mathematics, also where a backslash stands before one:
+# https://docs.github.com/en/get-started/writing-on-github/working-with-advanced-formatting/writing-mathematical-expressions
+_DOLLAR = "<span>$</span>"
 # A forge makes a link of a bare commit id.
 _SHA = re.compile(r"\b(?=[0-9a-f]*\d)([0-9a-f]{3})(?=[0-9a-f]{4,61}\b)")
 
@@ -43,7 +46,8 @@ def plain(value: Any) -> str:
 def md(value: Any) -> Markdown:
     """Return a stranger's text for Markdown: one line, nothing in it is markup, HTML, a mention or a link.
 
-    The forge makes links of addresses, commit ids, `#1` and `GH-1`, and tells the other thread that it was mentioned.
+    The forge makes links of addresses, commit ids, `#1` and `GH-1`, tells the other thread that it was mentioned, and
+    sets what stands between two dollar signs as mathematics.
     """
     if isinstance(value, Markdown):
         return value
@@ -131,10 +135,10 @@ def _with_spans(text: str, kinds: list[re.Pattern[str]], around: Any) -> Markdow
 def _span(match: re.Match[str], around: Any) -> str:
     if match.re is _CODE:
         return match[0]
-    return f"[{around(match['label'])}]({match['target'].replace('|', '%7C')})"
+    return f"[{around(match['label'])}]({match['target'].replace('|', '%7C').replace('$', '%24')})"
 
 
 def _unlinked(text: str, *, ids: bool = False) -> str:
-    text = _REFERENCE.sub(f"#{_GAP}", text.replace("://", f":{_GAP}//"))
+    text = _REFERENCE.sub(f"#{_GAP}", text.replace("$", _DOLLAR).replace("://", f":{_GAP}//"))
     text = _WWW.sub(f"www{_GAP}.", _GH.sub(f"\\g<0>{_GAP}", text))
     return text if ids else _SHA.sub(f"\\1{_GAP}", text)

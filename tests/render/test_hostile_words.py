@@ -13,11 +13,15 @@ from markdown_it import MarkdownIt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from relmgr.render.changelog import section_text
+from relmgr.render.foreign import code, fragment, md, prose
+from relmgr.render.notes import render_notes
+from relmgr.settings import load_project
 from tests.render.situations import Situation, shown_templates, situations, stem_of
 
 HOSTILE = (
     "BEGIN @mallory **bold** ![p](https://evil.example/p) <img src=x onerror=e> `t` | ``` &#64;mallory other/repo#4242 "
-    "GH-4242 www.evil.example\r\n# EVIL\n- EVIL\n\x1b[31mEVIL \u202eEND"
+    "GH-4242 $EVIL^2$ $$EVIL$$ $`EVIL`$ www.evil.example\r\n# EVIL\n- EVIL\n\x1b[31mEVIL \u202eEND"
 )
 # Git's ids, names that the project's settings or our code give, addresses that we build, shell commands that are
 # quoted where they are made, and texts that were rendered before.
@@ -36,7 +40,7 @@ OURS = frozenset(
     }
 )  # fmt: skip
 # Names that are a stranger's elsewhere.
-OURS_HERE = frozenset({("GateReport", "subject"), ("WhatIf", "subject"), ("OrderCycle", "path"), ("Notes", "title")})
+OURS_HERE = frozenset({("GateReport", "subject"), ("WhatIf", "subject"), ("OrderCycle", "path")})
 SHOWN = shown_templates()
 # A project's own settings, scaffolds for its maintainers, and pages of texts that were rendered before.
 TRUSTED = ("config/", "policy/rule", "policy/case", "page/demo", "gate/explain", "gate/policies")
@@ -122,6 +126,8 @@ def test_the_check_sees_what_takes_effect() -> None:
         "| a |\n| --- |\n| x | y |\n",
         "other/repo#4242",
         "a @mallory",
+        "a $x^2$ b",
+        "a \\$x^2\\$ b",
     ):
         with pytest.raises(AssertionError):
             _check_markdown(text)
@@ -130,6 +136,14 @@ def test_the_check_sees_what_takes_effect() -> None:
 def test_there_are_strangers_in_most_documents() -> None:
     reached = {stem_of(template) for template, one in CASES if "BEGIN" in one.show(template, _changed)}
     assert len(reached) > 30, sorted({stem_of(template) for template, _ in CASES} - reached)
+
+
+# A dollar sign in an element of its own opens and closes nothing.
+_SPAN = re.compile(r"<span>\$</span>")
+
+
+def _outside_code(text: str) -> str:
+    return re.sub(r"(?<!\\)(`+)(?!`).+?(?<!`)\1(?!`)", "", text)
 
 
 def _check_markdown(text: str) -> None:
@@ -142,6 +156,7 @@ def _check_markdown(text: str) -> None:
             child.content if child.type == "text" or child.type == "text_special" else "\n" for child in children
         )
         assert not re.search(r"@mallory|#4242|GH-4242|://evil|www\.evil", said), said
+        assert not re.search(r"\$\S.*\$", _SPAN.sub("", _outside_code(token.content))), f"mathematics: {token.content}"
         for child in children:
             assert child.type not in ("image", "html_inline") or "mallory" not in child.content + str(child.attrs), (
                 child
@@ -167,3 +182,26 @@ def _check_tables(text: str) -> None:
         bars = len(re.findall(r"(?<!\\)\|", line))
         width = width or bars
         assert bars == width, line
+
+
+@pytest.mark.parametrize(
+    ("show", "text", "shown"),
+    [
+        (md, "$x$", "<span>$</span>x<span>$</span>"),
+        (prose, "run `echo $x$`, $y$", "run `echo $x$`, <span>$</span>y<span>$</span>"),
+        (fragment, "*$$x$$* `$y$`", "*<span>$</span><span>$</span>x<span>$</span><span>$</span>* `$y$`"),
+        (fragment, "[$x$](https://x.org/$y$)", "[<span>$</span>x<span>$</span>](https://x.org/%24y%24)"),
+        (code, "$x$", "`$x$`"),
+    ],
+)
+def test_dollar_signs_set_no_mathematics_and_stay_in_code(show: Any, text: str, shown: str) -> None:
+    assert show(text) == shown
+
+
+def test_a_tag_in_a_sections_title_is_no_markup_and_the_section_is_found_again() -> None:
+    title = "gadget_2.0_$x$<b>"
+    notes = next(one for one in situations() if one.stem == "notes/section").view()["d"]
+    section = render_notes(notes, load_project().notes, "rocm", forge="github.com", title=title)
+    assert section.splitlines()[0] == r"## gadget\_2.0\_<span>$</span>x<span>$</span>&lt;b&gt;"
+    by_hand = "# Log\n\n## gadget_3\n\n* A\n\n## gadget\\_2_0\n\n* B\n"
+    assert section_text(by_hand, "gadget_2_0") == "\n* B"
