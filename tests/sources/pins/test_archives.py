@@ -71,7 +71,9 @@ def test_bytes_behind_the_archives_end_count_towards_its_digest(forge: TestRepos
     assert read_archive_stream(io.BytesIO(data), "here").sha256 == hashlib.sha256(data).hexdigest()
 
 
-@pytest.mark.parametrize("data", [b"", b"no archive", gzip.compress(b"no tar", mtime=0), gzip.compress(b"x" * 2000, mtime=0)[:-9]])
+@pytest.mark.parametrize(
+    "data", [b"", b"no archive", gzip.compress(b"no tar", mtime=0), gzip.compress(b"x" * 2000, mtime=0)[:-9]]
+)
 def test_k3_what_is_no_archive_is_named(data: bytes, tmp_path: Path) -> None:
     file = tmp_path / "x.tar.gz"
     file.write_bytes(data)
