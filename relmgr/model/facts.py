@@ -229,11 +229,16 @@ class MergeAfter(Noun):
 
 
 class Review(Noun):
-    """A review; `at` is when it was given."""
+    """A review; `at` is when it was given, `commit` the head that it looked at.
+
+    `may_push`: its author may push to the repository. On a public forge anybody may review, and decides nothing.
+    """
 
     by: str
     state: Literal["approved", "changes-requested", "commented", "dismissed"]
     at: datetime
+    commit: str | None = None
+    may_push: bool | None = None
 
 
 class CheckRun(Noun):

@@ -25,12 +25,16 @@ class PullRequestRef(Noun):
 
 
 class PullRequestReview(Noun):
-    """A review of `commit`; `submitted_at` is None while its author has not sent it."""
+    """A review of `commit`; `submitted_at` is None while its author has not sent it.
+
+    `may_push` tells whether its author may push to the repository, None where the forge does not tell.
+    """
 
     author: str
     state: ReviewState
     submitted_at: AwareDatetime | None = None
     commit: str | None = None
+    may_push: bool | None = None
 
 
 class PullRequestCheck(Noun):

@@ -93,6 +93,7 @@ def graph_pull(repo: Repo, entry: dict[str, Any]) -> dict[str, Any]:
             "state": review["state"],
             "submittedAt": review.get("at"),
             "commit": {"oid": review.get("commit", entry["head_sha"])},
+            "authorCanPushToRepository": review.get("can_push", True),
         }
         for review in entry.get("reviews", [])
     ]

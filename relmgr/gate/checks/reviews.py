@@ -19,10 +19,14 @@ class ApprovalParams(Noun):
 
 
 class ApprovalEvidence(Noun):
-    """Who approves the last push, who asks for changes, and the checks by how they stand (`name: conclusion`)."""
+    """Who approves the last push, who asks for changes, and the checks by how they stand (`name: conclusion`).
+
+    `not_counted` approve and may not push to the repository.
+    """
 
     approved_by: tuple[str, ...]
     outdated: tuple[str, ...]
+    not_counted: tuple[str, ...]
     changes_requested_by: tuple[str, ...]
     passed: tuple[str, ...]
     waiting: tuple[str, ...]
@@ -32,9 +36,10 @@ class ApprovalEvidence(Noun):
 @check("approvals-and-checks")
 def approvals_and_checks(snapshot: Snapshot, params: ApprovalParams) -> Result[ApprovalEvidence]:
     """Enough approvals are newer than the last push, and the newest result of every check passed (M10)."""
-    reviews = _newest_reviews(snapshot)
+    everybody = _newest_reviews(snapshot)
+    reviews = [r for r in everybody if r.may_push is not False]
     approvals = [r for r in reviews if r.state == "approved"]
-    current = [r for r in approvals if snapshot.pushed_at is None or r.at > snapshot.pushed_at]
+    current = [r for r in approvals if _is_of_last_push(r, snapshot)]
     results = newest_checks(snapshot.checks or ())
     passed = [r.name for r in results if r.conclusion in params.accepted]
     waiting = [r.name for r in results if r.conclusion is None]
@@ -42,6 +47,7 @@ def approvals_and_checks(snapshot: Snapshot, params: ApprovalParams) -> Result[A
     evidence = ApprovalEvidence(
         approved_by=tuple(r.by for r in current),
         outdated=tuple(r.by for r in approvals if r not in current),
+        not_counted=tuple(r.by for r in everybody if r.state == "approved" and r not in reviews),
         changes_requested_by=tuple(r.by for r in reviews if r.state == "changes-requested"),
         passed=tuple(passed),
         waiting=tuple(waiting or ([] if results else ["any check at all"])),
@@ -51,6 +57,12 @@ def approvals_and_checks(snapshot: Snapshot, params: ApprovalParams) -> Result[A
         return Result(Outcome.FAILED, evidence)
     enough = len(current) >= params.approvals and not evidence.waiting
     return Result(Outcome.PASSED if enough else Outcome.PENDING, evidence)
+
+
+def _is_of_last_push(review: Review, snapshot: Snapshot) -> bool:
+    """Tell whether a review is newer than the last push, and of its commit: a commit's date is its author's word."""
+    is_of_head = review.commit is None or snapshot.head is None or review.commit == snapshot.head
+    return is_of_head and (snapshot.pushed_at is None or review.at > snapshot.pushed_at)
 
 
 def _newest_reviews(snapshot: Snapshot) -> list[Review]:

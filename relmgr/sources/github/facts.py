@@ -58,7 +58,7 @@ def facts_of(pull: PullRequest, now: datetime, own: Iterable[str] = OWN_CHECKS) 
         "reviews": None
         if reviews is None
         else tuple(
-            Review(by=one.author, state=one.state, at=one.submitted_at)
+            Review(by=one.author, state=one.state, at=one.submitted_at, commit=one.commit, may_push=one.may_push)
             for one in reviews
             if one.state != "pending" and one.submitted_at is not None
         ),
@@ -80,13 +80,22 @@ def with_dependencies(
     `known` are pull requests that were read already, `landed` keeps answers from one snapshot to the next. Merged means
     that the commit is on the branch that is needed: GitHub is asked for that too, by comparing (M6, M7).
     """
-    unknown = [one for one in snapshot.dependencies or () if one.state is None]
-    if not unknown or snapshot.at < snapshot.taken_at:
+    if snapshot.at < snapshot.taken_at:
         return snapshot
-    pulls = known or read_pulls(github, [ref_of(one.pull) for one in unknown])
+    waited = snapshot.dependencies or ()
+    pulls = known or read_pulls(github, [ref_of(one.pull) for one in waited if one.state is None])
+    unknown = [doubted for one in waited if (doubted := _unless_open(one, pulls)).state is None]
     told = {one.pull: _told(github, one, pulls, {} if landed is None else landed) for one in unknown}
-    found = tuple(told.get(one.pull, one) for one in snapshot.dependencies or ())
+    found = tuple(told.get(one.pull, one) for one in waited)
     return snapshot.model_copy(update={"dependencies": found})
+
+
+def _unless_open(known: Dependency, pulls: Pulls) -> Dependency:
+    """Return a dependency, as unknown where a commit with its number tells that it is merged and the forge does not."""
+    pull = pulls.found.get(ref_of(known.pull))
+    if known.state != "merged" or pull is None or pull.state == "merged":
+        return known
+    return known.model_copy(update={"state": None, "merged_at": None, "landed": None})
 
 
 def _told(github: GitHub, known: Dependency, pulls: Pulls, landed: Landed) -> Dependency:

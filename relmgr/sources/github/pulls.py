@@ -315,6 +315,7 @@ def _review(node: dict[str, Any]) -> PullRequestReview:
         state=_REVIEW_STATES[node["state"]],
         submitted_at=_time_or_none(node["submittedAt"]),
         commit=node["commit"]["oid"] if node["commit"] else None,
+        may_push=node["authorCanPushToRepository"],
     )
 
 

@@ -12,7 +12,7 @@ fragment pull on PullRequest {
   author { __typename login }
   mergeCommit { oid }
   labels(first: 100) { ...page_l nodes { name } }
-  reviews(first: 100) { ...page_r nodes { author { __typename login } state submittedAt commit { oid } } }
+  reviews(first: 100) { ...page_r nodes { ...reviewed } }
   files(first: 100) { ...page_f nodes { path changeType } }
   comments(first: 100) { ...page_c nodes { ...said } }
   commits(last: 1) { nodes { commit { ...head } } }
@@ -45,6 +45,11 @@ fragment said on IssueComment {
   author { __typename login } authorAssociation body createdAt lastEditedAt editor { __typename login } url isMinimized
 }
 """
+REVIEWED = """
+fragment reviewed on PullRequestReview {
+  author { __typename login } authorCanPushToRepository state submittedAt commit { oid }
+}
+"""
 CHECK = """
 fragment check on StatusCheckRollupContext {
   __typename
@@ -65,6 +70,7 @@ query($owner: String!, $name: String!, $size: Int!, $cursor: String) {
 }
 """
     + PULL
+    + REVIEWED
     + SAID
     + CHECK
 )
@@ -78,7 +84,7 @@ def pulls_query(count: int) -> str:
         f"  r{i}: repository(owner: $o{i}, name: $n{i}) {{ nameWithOwner pullRequest(number: $p{i}) {{ ...pull }} }}"
         for i in numbers
     )
-    return f"query({variables}) {{\n{fields}\n}}\n{PULL}{SAID}{CHECK}"
+    return f"query({variables}) {{\n{fields}\n}}\n{PULL}{REVIEWED}{SAID}{CHECK}"
 
 
 def compare_query(count: int) -> str:
@@ -102,7 +108,7 @@ REST_OF = {
     "labels": "... on PullRequest { labels(first: 100, after: $c%d) { pageInfo { hasNextPage endCursor } "
     "nodes { name } } }",
     "reviews": "... on PullRequest { reviews(first: 100, after: $c%d) { pageInfo { hasNextPage endCursor } "
-    "nodes { author { __typename login } state submittedAt commit { oid } } } }",
+    "nodes { ...reviewed } } }",
     "files": "... on PullRequest { files(first: 100, after: $c%d) { pageInfo { hasNextPage endCursor } "
     "nodes { path changeType } } }",
     "comments": "... on PullRequest { comments(first: 100, after: $c%d) { pageInfo { hasNextPage endCursor } "
@@ -116,5 +122,6 @@ def list_query(lists: list[str]) -> str:
     """Return the query for one further page of each of `lists`: variables `i0, c0 ...`, answers `r0 ...`."""
     variables = ", ".join(f"$i{n}: ID!, $c{n}: String" for n in range(len(lists)))
     fields = "\n".join(f"  r{n}: node(id: $i{n}) {{ {REST_OF[name] % n} }}" for n, name in enumerate(lists))
-    fragments = (SAID if "comments" in lists else "") + (CHECK if "contexts" in lists else "")
+    parts = (("reviews", REVIEWED), ("comments", SAID), ("contexts", CHECK))
+    fragments = "".join(fragment for name, fragment in parts if name in lists)
     return f"query({variables}) {{\n{fields}\n}}\n{fragments}"

@@ -21,6 +21,7 @@ _REVIEWS = {
     "DISMISSED": "dismissed",
     "PENDING": "pending",
 }
+_CLOSE = ("OWNER", "MEMBER", "COLLABORATOR")
 _STATES = {"success": "success", "failure": "failure", "error": "failure"}
 
 
@@ -92,6 +93,8 @@ def _review(entry: dict[str, Any]) -> PullRequestReview:
             "state": _REVIEWS[entry["state"]],
             "submitted_at": entry.get("submitted_at"),
             "commit": entry.get("commit_id"),
+            # How close somebody is to the repository is all that REST tells: strangers are told apart, no more.
+            "may_push": None if entry.get("author_association") in _CLOSE else False,
         }
     )
 
