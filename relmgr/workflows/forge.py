@@ -22,13 +22,14 @@ from relmgr.sources.github.pulls import Pulls, read_open_pulls, read_pull, read_
 from relmgr.sources.pins.download import forge_archives
 from relmgr.workflows.comment_waivers import Permissions, with_comment_waivers, without_comments
 from relmgr.workflows.gate_archives import with_archives
-from relmgr.workflows.gate_order import with_order
+from relmgr.workflows.gate_order import MOST_DEPENDENCIES, with_order
 
 if TYPE_CHECKING:
     from relmgr.workflows.gate import Calendars
 
-# How far a chain of declared dependencies is followed.
+# How far a chain of declared dependencies is followed, and how many pull requests are read on the way.
 MOST_ROUNDS = 10
+MOST_FOLLOWED = 500
 
 
 @dataclass
@@ -80,15 +81,18 @@ def ask_forge(project: Project, github: GitHub, subject: PullRequestRef | None =
 
 def _follow(project: Project, forge: Forge) -> None:
     """Read what each text declares, and the pull requests that it names, and so on."""
+    left = MOST_FOLLOWED
     for _ in range(MOST_ROUNDS):
         for ref, pull in forge.pulls.found.items():
             if ref not in forge.declared:
                 forge.declared[ref] = parse_declarations(pull.body, project, ref)
-        named = {one.ref for declared in forge.declared.values() for one in declared.depends_on}
+        named = {one.ref for declared in forge.declared.values() for one in declared.depends_on[:MOST_DEPENDENCIES]}
         missing = [ref for ref in named if ref not in forge.pulls.found and str(ref) not in forge.pulls.gaps]
+        missing = sorted(missing, key=str)[:left]
+        left -= len(missing)
         if not missing:
             return
-        more = read_pulls(forge.github, sorted(missing, key=str))
+        more = read_pulls(forge.github, missing)
         forge.pulls.found |= more.found
         forge.pulls.gaps |= more.gaps
 

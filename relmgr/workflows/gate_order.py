@@ -9,9 +9,17 @@ from relmgr.model.snapshot import Snapshot
 from relmgr.sources.changes.dependencies import pin_reached, pinned_companions, read_dependency
 from relmgr.sources.git.clone import Clone
 
+# Dependencies of one pull request that are looked up: its description is anybody's, and each costs reading.
+MOST_DEPENDENCIES = 100
+
 
 def with_order(project: Project, snapshot: Snapshot, declared: OrderDeclarations, clone: Clone) -> Snapshot:
     """Return the snapshot with its dependencies, events and suggestions; `clone` is the subject's repository."""
+    if len(declared.depends_on) > MOST_DEPENDENCIES:
+        why = (
+            f"the description declares {len(declared.depends_on)}, more than the {MOST_DEPENDENCIES} that are followed"
+        )
+        return snapshot.model_copy(update={"gaps": snapshot.gaps | dict.fromkeys(("dependencies", "cycles"), why)})
     dependencies = _dependencies(project, snapshot, declared)
     own = snapshot.subject
     suggestions = [_suggestion(own, one) for one in declared.suggestions] + [

@@ -98,6 +98,57 @@ def test_a_commit_that_bears_the_number_of_an_open_pull_request_is_not_taken_for
     assert take(pair, standin).changed_files == ("forge.pin",)
 
 
+def test_a_dependency_that_the_forge_calls_open_is_not_merged_by_a_commit_that_bears_its_number(
+    pair: Invented, standin: StandIn
+) -> None:
+    pair.forge.commit("Of a former forge (#9)", {"words.txt": "-"}, at="2030-02-03T01:00:00+01:00")
+    standin.repos["acme/gadget"].threads[7]["body"] = "Depends-On: acme/forge#9"
+    standin.add_pull("acme/forge", 9)
+    (found,) = take(pair, standin).dependencies or ()
+    assert (found.state, found.landed, found.merged_at) == ("open", None, None)
+
+
+def test_a_description_that_declares_thousands_is_neither_followed_nor_passed(pair: Invented, standin: StandIn) -> None:
+    body = "\n".join(f"Depends-On: acme/forge#{number}" for number in range(100, 1600))
+    standin.repos["acme/gadget"].threads[7]["body"] = body
+    snapshot = take(pair, standin)
+    assert len(standin.calls) <= 10
+    found = outcomes(pair.project(), snapshot)
+    assert {found[one] for one in ("companion-merges-first", "dependencies-merged", "no-dependency-cycle")} == {
+        Outcome.UNKNOWN
+    }
+
+
+GOOD = {"author": "lead", "state": "APPROVED", "at": "2030-02-05T10:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("review", "wanted"),
+    [
+        (GOOD, Outcome.PASSED),
+        # Anybody may approve on a public forge; a commit's date is its author's to choose.
+        (GOOD | {"author": "mallory", "can_push": False}, Outcome.PENDING),
+        (GOOD | {"commit": "b" * 40}, Outcome.PENDING),
+        (GOOD | {"at": "2030-01-31T10:00:00Z"}, Outcome.PENDING),
+        (GOOD | {"state": "CHANGES_REQUESTED"}, Outcome.FAILED),
+    ],
+    ids=["approved", "by a stranger", "of another commit", "before the last push", "changes requested"],
+)
+def test_an_approval_is_of_this_head_and_by_somebody_who_may_push(
+    pair: Invented, standin: StandIn, review: dict[str, Any], wanted: Outcome
+) -> None:
+    checks = [{"name": "build", "status": "COMPLETED", "conclusion": "SUCCESS", "completedAt": "2030-02-05T10:00:00Z"}]
+    standin.repos["acme/gadget"].threads[7] |= {"checks": checks, "reviews": [review]}
+    assert outcomes(pair.project(), take(pair, standin))["approvals-and-checks"] is wanted
+
+
+def test_a_strangers_review_takes_nothing_away(pair: Invented, standin: StandIn) -> None:
+    checks = [{"name": "build", "status": "COMPLETED", "conclusion": "SUCCESS", "completedAt": "2030-02-05T10:00:00Z"}]
+    no = {"author": "mallory", "state": "CHANGES_REQUESTED", "at": "2030-02-06T10:00:00Z", "can_push": False}
+    standin.repos["acme/gadget"].threads[7] |= {"checks": checks, "reviews": [GOOD, no]}
+    assert outcomes(pair.project(), take(pair, standin))["approvals-and-checks"] is Outcome.PASSED
+
+
 def test_a_clone_older_than_the_last_push_is_refused(pair: Invented, standin: StandIn) -> None:
     standin.repos["acme/gadget"].threads[7]["head_sha"] = "e" * 40
     with pytest.raises(SourceError, match="the forge eeeeeeeeeeee") as error:
