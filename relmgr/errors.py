@@ -43,6 +43,11 @@ class RelmgrError(Exception):
         super().__init__(what)
         self.what, self.where, self.next_step = what, where, next_step
 
+    @property
+    def brief(self) -> str:
+        """Where and what in one line, without the next step: for inside another sentence."""
+        return redact(" ".join((f"{self.where}: {self.what}" if self.where else self.what).split()))
+
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what
         return redact(f"{text}\n  next: {self.next_step}" if self.next_step else text)

@@ -66,7 +66,7 @@ def ask_forge(project: Project, github: GitHub, subject: PullRequestRef | None =
         try:
             pulls.found[subject] = read_pull(github, subject)
         except SourceError as error:
-            pulls.gaps[str(subject)] = " ".join(str(error).split())
+            pulls.gaps[str(subject)] = error.brief
     forge = Forge(github, pulls)
     _follow(project, forge)
     forge.landed |= read_landed(github, _merged(project, pulls))
@@ -74,7 +74,9 @@ def ask_forge(project: Project, github: GitHub, subject: PullRequestRef | None =
         slug = project.repositories[name].slug
         try:
             forge.tickets[slug] = tuple(_tickets(read_ticket_issues(github, slug), slug))
-        except (SourceError, NotATicket) as error:
+        except SourceError as error:
+            forge.gaps[slug] = error.brief
+        except NotATicket as error:
             forge.gaps[slug] = " ".join(str(error).split())
     return forge
 
@@ -104,7 +106,8 @@ def pulls_on_forge(project: Project, github: GitHub) -> tuple[PullRequest, ...]:
     """
     slugs = [repository.slug for repository in project.repositories.values()]
     forge = Forge(github, read_open_pulls(github, slugs))
-    if unread := [forge.pulls.gaps[slug] for slug in slugs if slug in forge.pulls.gaps]:
+    # What keeps one repository from being read may keep all of them: it is said once.
+    if unread := list(dict.fromkeys(forge.pulls.gaps[slug] for slug in slugs if slug in forge.pulls.gaps)):
         raise SourceError("; ".join(unread), next_step="check the network, the token and the project's repositories")
     _follow(project, forge)
     return tuple(forge.pulls.found.values())

@@ -304,7 +304,7 @@ def test_a_digest_needs_the_archive_or_to_be_dropped(cget: Invented) -> None:
     assert (code, failed(plan)) == (1, ["pin-digest-matches"])
     found = next(one for one in plan["steps"][0]["findings"] if one["check"] == "pin-digest-matches")
     assert found["evidence"]["not_read"].startswith("http://127.0.0.1:1/oldacme/forge/archive/")
-    assert "could not be downloaded: Connection refused" in found["evidence"]["not_read"]
+    assert "could not be downloaded: the connection was refused" in found["evidence"]["not_read"]
     assert "--archive FILE" in found["remedy"]
     code, plan, _ = bump(cget, "--to", "trunk", "--drop-digest")
     assert code == 0

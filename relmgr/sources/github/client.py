@@ -20,6 +20,7 @@ from relmgr.errors import SourceError, redact
 from relmgr.sources.github.auth import Credentials, read_credentials
 from relmgr.sources.github.cache import Kept, ResponseCache, cache_folder
 from relmgr.sources.github.waits import Clock, Pace, is_secondary, rate_limit_wait, trouble_wait
+from relmgr.sources.network import host_of, is_lasting, why_no_answer
 
 if TYPE_CHECKING:
     from github.Requester import Requester
@@ -100,6 +101,7 @@ class GitHub:
         self._client: Requester | None = None
         self._names: dict[str, str] = {}
         self._login: str | None = None
+        self._unreached: GitHubError | None = None
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -190,6 +192,8 @@ class GitHub:
         repeatable: bool,
     ) -> Answer:
         """Send until there is an answer, within the patience; what may not be sent twice is not."""
+        if self._unreached is not None:
+            raise self._unreached
         waited, attempt = 0.0, 0
         while True:
             attempt += 1
@@ -227,7 +231,7 @@ class GitHub:
             # Only making an installation's token raises; the request itself was not sent.
             return Answer(error.status if error.status >= 400 else 502, dict(error.headers or {}), error.data)
         except (RequestException, OSError, RuntimeError, ValueError) as error:
-            return Answer(0, {}, {"message": f"{type(error).__name__}: {error}"})
+            return Answer(0, {}, {"message": why_no_answer(error)})
         return Answer(status, said, _parse(text))
 
     def _requester(self) -> Requester:
@@ -269,12 +273,25 @@ class GitHub:
         if limit is not None:
             what = f"rate limited ({self._reason(answer)}); it asks to wait {limit:.0f} s"
             return RateLimited(what, status=answer.status, where=where, next_step="run again later")
+        if not answer.status:
+            return self._unreachable(path if "://" in path else self.api, answer)
         return GitHubError(
             f"GitHub does not answer ({self._reason(answer)})",
             status=answer.status,
             where=where,
             next_step="try again; https://www.githubstatus.com tells of outages",
         )
+
+    def _unreachable(self, url: str, answer: Answer) -> GitHubError:
+        why = self._reason(answer)
+        error = GitHubError(
+            f"could not be reached: {why}",
+            where=host_of(url),
+            next_step="check the network; which host is asked says `forge` in the project, or GITHUB_API_URL",
+        )
+        if is_lasting(why):
+            self._unreached = error
+        return error
 
     def _reason(self, answer: Answer) -> str:
         said = self._clean(answer.message)

@@ -356,7 +356,7 @@ def _errors_of(answer: dict[str, Any]) -> str:
 
 
 def _said(error: SourceError) -> str:
-    return " ".join(str(error).split())
+    return error.brief
 
 
 def time_of(text: str) -> datetime:

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urljoin, urlsplit
 
 from relmgr.errors import SourceError
+from relmgr.sources.network import why_no_answer
 from relmgr.sources.pins.archive import Archive, read_archive_stream
 
 if TYPE_CHECKING:
@@ -54,7 +55,11 @@ class ForgeArchives:
                     stream = _Bounded(answer.raw, self.most_bytes, self.most_seconds)
                     return read_archive_stream(cast(IO[bytes], stream), url)
         except (requests.RequestException, HTTPError, OSError) as error:
-            raise SourceError(f"could not be downloaded: {_reason(error)}", where=url) from None
+            raise SourceError(
+                f"could not be downloaded: {why_no_answer(error)}",
+                where=url,
+                next_step="check the network, or give the archive with --archive FILE",
+            ) from None
 
     def _open(self, session: requests.Session, url: str) -> requests.Response:
         for _ in range(MOST_REDIRECTS):
@@ -109,11 +114,3 @@ class _Bounded:
 
 def _anonymous(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
-
-
-def _reason(error: BaseException) -> str:
-    """Return the innermost reason: the libraries wrap it in addresses and object names."""
-    while (inner := error.__cause__ or error.__context__) is not None:
-        error = inner
-    text = str(getattr(error, "strerror", None) or error)
-    return " ".join(text.split())[:200] or type(error).__name__

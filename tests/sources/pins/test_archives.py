@@ -176,7 +176,7 @@ def test_nobody_there_is_named_in_one_line() -> None:
     offline = forge_archives("github.com", {"GITHUB_SERVER_URL": "http://127.0.0.1:1"})
     with pytest.raises(SourceError) as told:
         offline.read("acme/forge", "f1")
-    assert told.value.what == "could not be downloaded: Connection refused"
+    assert told.value.what == "could not be downloaded: the connection was refused"
     assert told.value.where == f"http://127.0.0.1:1{NAME}"
 
 
