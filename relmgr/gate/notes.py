@@ -68,6 +68,13 @@ def make_notes(facts: NotesFacts, settings: NotesSettings, macro: str | None = N
     )
 
 
+def merged_by(range_: RangeFacts, number: int) -> str | None:
+    """Return the commit that merged pull request `number`; None where the range is no more than its own commits."""
+    own = [commit for commit in range_.commits if commit.pr == number and commit.kind != "part"]
+    others = any(commit.pr not in (number, None) for commit in range_.commits)
+    return own[-1].commit if own and others else None
+
+
 def fold_into_pull_request(range_: RangeFacts, number: int) -> RangeFacts:
     """Return the range as the one change that it becomes when pull request `number` is merged."""
     own = [commit for commit in range_.commits if commit.kind != "branch-merge"] or list(range_.commits)

@@ -29,7 +29,7 @@ ENOUGH = 0.6
 def find_missing(notes: Notes, section: str | None, names: Iterable[str], title: str) -> list[MissingNote]:
     """Return what the text of a section does not tell of `notes`; `names` are the provider's."""
     if section is None:
-        what = f"the change log has no section “{title}”"
+        what = f'the change log has no section "{title}"'
         return [MissingNote(component="section", level="error", detail=what, remedy="run `relmgr notes write --apply`")]
     return [*_components(notes, section, names), *_changes(notes, section)]
 
@@ -129,7 +129,7 @@ def check_pull_request(
                 component="pull-request",
                 level="error",
                 detail=f"nothing decides its heading: {seen}, and it brings no fragment and no line of the change log",
-                remedy=f"tick one box below “{settings.category_block}”: {', '.join(settings.headings)}",
+                remedy=f'tick one box below "{settings.category_block}": {", ".join(settings.headings)}',
             )
         )
     return missing

@@ -33,16 +33,23 @@ class HeadingGuess(Noun):
 
 
 _LEAD = r"^(?:\[[^\]]*\]\s*|\w+/[\w-]+:?\s+)*"
+_NEW = r"(?:add(?:s|ed|ing)?\b|introduc|enabl|support|implement|integrat|new\b)"
+# A test or a page that came in is nothing that a user of the library gets.
+_INTERNAL = r"^(?:\[[^\]]*\]\s*)*?\[(?:nfc|docs?|documentation|ci|tests?)\]"
+_FIX_TAG = r"^(?:\[[^\]]*\]\s*)*?\[[^\]]*(?:fix|\bw/?a\b|work-?around)[^\]]*\]"
+_FIX = r"\b(?:hot|bug)?fix(?:e[sd])?\b|\bw/a\b|work-?around|\bregressions?\b(?! tests?\b)"
+_TROUBLE = r"\b(?:address|resolve|correct)\w*\b.*\b(?:bug|crash|error|fail|issue|leak)"
+# A stage of the CI that measures speed, and its tests, make nothing faster.
+_SPEED = (
+    r"\[(?:perf|tuning)|\btun(?:ing|e)\b|\bperf(?:ormance)?\b(?! (?:test )?stage\b|.*\btests?\b)|optimi[sz]|\bfaster\b"
+)
 _GUESSES = (
-    HeadingGuess(heading="Resolved issues", pattern=r"\b(?:hot|bug)?fix(?:e[sd])?\b|\bw/a\b|work-?around|\bregression"),
+    HeadingGuess(heading="Resolved issues", pattern=_FIX_TAG),
     HeadingGuess(heading="Removed", pattern=_LEAD + r"(?:remov|delet|drop|deprecat)"),
-    HeadingGuess(
-        heading="Optimized", pattern=r"\[(?:perf|tuning)|\btun(?:ing|e)\b|\bperf(?:ormance)?\b|optimi[sz]|\bfaster\b"
-    ),
-    HeadingGuess(
-        heading="Added",
-        pattern=_LEAD + r"(?:add(?:s|ed|ing)?\b|introduc|enabl|support|implement|integrat|new\b)|\baddition\]",
-    ),
+    HeadingGuess(heading="Changed", pattern=_LEAD + r"bump|(?=" + _INTERNAL + r")" + _LEAD + _NEW),
+    HeadingGuess(heading="Resolved issues", pattern=_FIX + "|" + _TROUBLE),
+    HeadingGuess(heading="Optimized", pattern=_SPEED),
+    HeadingGuess(heading="Added", pattern=_LEAD + _NEW + r"|\baddition\]|\bsupport\s*$"),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from relmgr.gate.notes import fold_into_pull_request
+from relmgr.gate.notes import fold_into_pull_request, merged_by
 from relmgr.gate.notes_check import check_pull_request, find_missing
 from relmgr.model.notes import MissingNote, Notes, NotesCheck
 from relmgr.model.project import PinConfig, Project
@@ -26,12 +26,18 @@ def check_notes(
     pull_request: int | None = None,
     changelog: Path | str | None = None,
 ) -> NotesCheck:
-    """Return what is missing in the change log at the range's end, or for the one pull request that the range is.
+    """Return what is missing in the change log at the range's end, or for one pull request.
 
-    `changelog` names another one: a file, or (as text) a ref of the consumer's clone.
+    The range is that pull request's, or has the commit that merged it. `changelog` names another change log: a file, or
+    (as text) a ref of the consumer's clone.
     """
     facts = read_facts(project, pin, text, asked)
     if pull_request is not None:
+        if merged := merged_by(facts.range_, pull_request):
+            own = read_facts(project, pin, f"{merged}^..{merged}", asked)
+            # Its lines will stand in the notes of the range that was asked for.
+            ends = {"from_": facts.range_.from_, "to": facts.range_.to}
+            facts = own.model_copy(update={"range_": own.range_.model_copy(update=ends)})
         facts = facts.model_copy(update={"range_": fold_into_pull_request(facts.range_, pull_request)})
     notes = notes_of(project, pin, facts)
     before, after = _changelogs(project, pin, notes, changelog)

@@ -77,16 +77,20 @@ def test_the_pin_of_the_asked_ref_decides_what_is_live(acme: Path) -> None:
 
 def test_text_and_markdown(acme: Path) -> None:
     text = guards(acme, "--releases", "1.0").stdout.decode()
-    assert text.splitlines()[1:] == [
-        "v1.0: number 5",
+    assert text.splitlines()[0] == "Nothing to remove: no branch is dead for the pin and every release asked for."
+    assert text.splitlines()[2:] == [
+        "  kernel ABI 5: v1.0",
         "",
-        "lines            here  condition         derived through  dead for",
-        "---------------  ----  ----------------  ---------------  --------",
-        "src/run.cpp:2-3  live  ACME_ABI >= 6                      v1.0",
-        "src/run.cpp:4-5  dead  !(ACME_ABI >= 6)                   -",
+        "lines            here      condition         derived through  dead for",
+        "---------------  --------  ----------------  ---------------  ------------",
+        "src/run.cpp:2-3  taken     ACME_ABI >= 6     -                kernel ABI 5",
+        "src/run.cpp:4-5  left out  !(ACME_ABI >= 6)  -                -",
     ]
     markdown = guards(acme, "--releases", "1.0", "--format", "markdown").stdout.decode()
-    assert "| src/run.cpp:2-3 | live | ACME\\_ABI &gt;= 6 |  | v1.0 |" in markdown
+    assert "| `src/run.cpp:2-3` | taken | `ACME_ABI >= 6` | - | kernel ABI 5 |" in markdown
+    gone = guards(acme, "--releases", "1.1").stdout.decode()
+    assert gone.startswith("Remove 1 branch: neither the pin nor a release asked for compiles it (`--patch` prints")
+    assert guards(acme).stdout.decode().startswith("2 ABI guards on ACME_ABI at ")
 
 
 def test_a_version_is_matched_exactly(acme: Path) -> None:

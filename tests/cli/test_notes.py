@@ -259,7 +259,7 @@ def test_check_names_what_is_missing(
     pair: Invented, tmp_path: Path, capsys: pytest.CaptureFixture[str], golden: Any
 ) -> None:
     assert notes("check", "v1.0.1..v1.1.0", *given(pair)) == 1
-    assert "the change log has no section “Gadget 1.1”" in capsys.readouterr().out
+    assert 'the change log has no section "Gadget 1.1"' in capsys.readouterr().out
     file = tmp_path / "CHANGELOG.md"
     file.write_text("## Gadget 1.1\n\n- Tidy the build\n", encoding="utf-8")
     assert notes("check", "v1.0.1..v1.1.0", *given(pair), "--file", file) == 1
@@ -278,6 +278,26 @@ def test_check_of_a_pull_request_shows_its_entry(
     assert notes("check", ends, *given(pair), "--pull-request", "3", "--format", "json") == 1
     found = read(capsys)
     assert [m["component"] for m in found["missing"]] == ["kernel-abi", "provider", "pull-request"]
+
+
+def test_check_of_a_merged_pull_request_finds_its_commit_in_a_longer_range(
+    pair: Invented, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A range with other pull requests was taken for one: every number got the whole range's findings."""
+    assert notes("check", "v1.0.1..v1.1.0", *given(pair), "--pull-request", "3", "--format", "json") == 1
+    long = read(capsys)
+    crossing = pair.gadget.git("log", "--format=%H", "--grep=Tidy", "trunk")
+    assert notes("check", f"{crossing}^..{crossing}", *given(pair), "--pull-request", "3", "--format", "json") == 1
+    alone = read(capsys)
+    assert long["missing"] == alone["missing"]
+    assert "* On downgrade to `v1.0.1`: delete" in long["preview"]
+    assert "what `v1.1.0` wrote is wrong there" in long["preview"]
+    assert [line for line in long["preview"].splitlines() if "Tidy" in line] == [
+        line for line in alone["preview"].splitlines() if "Tidy" in line
+    ]
+    assert "gauge" not in long["preview"]
+    assert notes("check", "v1.0.1..v1.1.0", *given(pair), "--pull-request", "5") == 1
+    assert "kernel ABI" not in capsys.readouterr().out
 
 
 # -- MIOpen's recorded history --------------------------------------------------------------------------------------

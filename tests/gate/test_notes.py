@@ -174,10 +174,26 @@ def test_what_decides_a_heading_and_in_which_order() -> None:
         ("[Solvers] Add a gauge", "Added"),
         ("[HotFix] Gauge", "Resolved issues"),
         ("W/A for the leak", "Resolved issues"),
+        ("[WA] AMD MLIR lld conflicts with conda", "Resolved issues"),
         ("[CI] Remove the old lever", "Removed"),
         ("[Tuning] new entries", "Optimized"),
         ("Prefix the gauge", "Changed"),
         ("Address the matter", "Changed"),
+        ("[Tests] Add test for #1929", "Changed"),
+        ("[NFC][Doc] Add note about a cache", "Changed"),
+        ("[tests] Added smoke tests for the solvers. Some fixes.", "Changed"),
+        ("[HotFix] Add a missing guard", "Resolved issues"),
+        ("[Tests] Removed W/A for issue 936 from the Jenkins file", "Removed"),
+        ("[tests] Regression test for #1956. Logging improvements.", "Changed"),
+        ("[tests] Fixed pooling validation", "Resolved issues"),
+        ("[gfx90a] Winograd multipass support", "Added"),
+        ("[ROCm 5.6] bump CK commit hash, fix a few warnings", "Changed"),
+        ("[MLIR] Address tuning failures", "Resolved issues"),
+        ("[CI] Disable Perf Test Stage by Default", "Changed"),
+        ("Perf stage - added all tracked models", "Changed"),
+        ("Rework for any_solver perf params test function.", "Changed"),
+        ("[Perf] refresh gfx90a6e DBs", "Optimized"),
+        ("[Tuning][MI250] Gold17 (CI refresh)", "Optimized"),
     ],
 )
 def test_guesses(title: str, heading: str) -> None:
@@ -545,7 +561,7 @@ def test_n7_a_component_that_changed_and_is_not_told_is_an_error() -> None:
     full = "- Tidy up (#1): Forge moved, FORGE_KERNEL_ABI is 50, gfx906.kdb changed"
     assert find_missing(notes, full, ("forge",), "Gadget v2") == []
     (absent,) = find_missing(notes, None, ("forge",), "Gadget v2")
-    assert (absent.component, absent.detail) == ("section", "the change log has no section “Gadget v2”")
+    assert (absent.component, absent.detail) == ("section", 'the change log has no section "Gadget v2"')
     assert find_missing(notes, render_notes(notes, SETTINGS, "rocm", forge="github.com"), ("forge",), "x") == []
 
 
