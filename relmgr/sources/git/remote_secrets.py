@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
 
-_ADDRESS = re.compile(r"^(?P<scheme>https?://)(?P<who>[^/@\s]+)@(?P<rest>(?P<host>[^/\s]+)\S*)$", re.IGNORECASE)
+_ADDRESS = re.compile(r"^(?P<scheme>https?://)(?P<who>[^/\s]+)@(?P<rest>(?P<host>[^/@\s]+)\S*)$", re.IGNORECASE)
 _HELPER = '!f() {{ if test "$1" = get; then printf "username=%s\\npassword=%s\\n" "${user}" "${password}"; fi; }}; f'
 
 
