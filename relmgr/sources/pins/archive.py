@@ -116,7 +116,7 @@ class _Hashed:
 
 
 class _Member(tarfile.TarInfo):
-    """A member whose extra headers are bounded: Python reads them whole into memory."""
+    """A member whose extra headers are bounded: Python reads them whole into memory, maps of sparse files too."""
 
     _HEADERS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, b"X")
 
@@ -125,7 +125,12 @@ class _Member(tarfile.TarInfo):
         member = super().frombuf(buf, encoding, errors)
         if member.type in cls._HEADERS and member.size > MAX_HEADER:
             raise SourceError(f"an archive with a header of {member.size} bytes")
+        if member.type == tarfile.GNUTYPE_SPARSE:
+            raise SourceError("an archive with sparse files, which no forge makes")
         return member
+
+    def _proc_gnusparse_10(self, *_: object) -> None:
+        raise SourceError("an archive with sparse files, which no forge makes")
 
 
 def _blob_id(content: IO[bytes], size: int) -> str:

@@ -99,6 +99,25 @@ def test_k3_a_member_larger_than_the_bound_is_refused_before_it_is_unpacked() ->
         read_archive_stream(io.BytesIO(gzip.compress(stream.getvalue() + b"\0" * 4096)), "here")
 
 
+@pytest.mark.parametrize("form", ["old", "1.0"])
+def test_k3_a_map_of_a_sparse_file_that_goes_on_for_ever_is_refused(form: str) -> None:
+    member = tarfile.TarInfo("top/x")
+    if form == "old":
+        member.type = tarfile.GNUTYPE_SPARSE
+        header = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+        header[482] = 1
+        header[148:156] = b"%06o\0 " % (sum(header[:148] + header[156:512]) + 8 * 32)
+        # Twenty-one parts a block, and each says that another block follows.
+        block = b"00000000001\0" * 42 + b"\1" + b"\0" * 7
+        data = bytes(header) + block * 1000
+    else:
+        member.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "9"}
+        member.size = 1024
+        data = member.tobuf(tarfile.PAX_FORMAT) + (b"9999999\n" + b"1\n" * 252).ljust(1024, b"1")
+    with pytest.raises(SourceError, match="sparse files"):
+        read_archive_stream(io.BytesIO(gzip.compress(data)), "here")
+
+
 # -- from the forge --------------------------------------------------------------------------------------------------
 
 
