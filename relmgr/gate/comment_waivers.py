@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from relmgr.gate.slash_commands import PREFIX, needs_role, permit_commands, read_commands
+from relmgr.gate.slash_commands import PREFIX, may_ever, needs_role, permit_commands, read_commands
 from relmgr.model.project import Project
 from relmgr.model.pull_request import PullRequestComment
 from relmgr.model.slash_commands import Commenter, Permission, SlashCommand, SlashCommands
@@ -29,15 +29,18 @@ class Given(NamedTuple):
         return min(self.comment.edited_at or self.comment.created_at, now)
 
 
-def given_waivers(comments: Iterable[PullRequestComment], policies: Collection[str]) -> tuple[Given, ...]:
+def given_waivers(
+    comments: Iterable[PullRequestComment], policies: Collection[str], project: Project
+) -> tuple[Given, ...]:
     """Return the waivers that people wrote into a thread, oldest comment first.
 
-    Not those in comments of bots, in hidden ones, or in ones that somebody else than their author edited.
+    Not those in comments of bots, in hidden ones, or in ones that somebody else than their author edited; where names
+    decide, others' comments are not even parsed: anybody may fill a thread.
     """
     return tuple(
         Given(comment, command)
         for comment in comments
-        if _is_own_word(comment)
+        if _is_own_word(comment) and may_ever(project, "waive", comment.author)
         for command in read_commands(comment.body, policies).commands
         if command.name == "waive"
     )

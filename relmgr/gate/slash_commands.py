@@ -87,6 +87,13 @@ def needs_role(project: Project, command: CommandName) -> bool:
     return project.commands.who(command) in _LADDER
 
 
+def may_ever(project: Project, command: CommandName, login: str) -> bool:
+    """Tell whether somebody of that name may run a command, as far as names tell."""
+    who = project.commands.who(command)
+    names = who if isinstance(who, tuple) else project.owners if who == "owners" else None
+    return who != "nobody" and (names is None or login.lower() in {name.lower() for name in names})
+
+
 def _why_not(command: SlashCommand, by: Commenter, project: Project, at: datetime) -> str | None:
     who = project.commands.who(command.name)
     if command.until is not None and command.until < local_date(at, project.timezone):

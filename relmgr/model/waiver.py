@@ -27,7 +27,7 @@ class Waiver(Noun):
 
     policy: str
     subject: Subject
-    until: date
+    until: Annotated[date, Field(ge=date(1980, 1, 1), lt=date(2200, 1, 1))]
     by: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?$")]
     reason: Annotated[str, Field(min_length=1, max_length=1000)]
     source: Literal["base", "command", "own-change"] = "base"

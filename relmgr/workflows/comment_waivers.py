@@ -31,7 +31,7 @@ def with_comment_waivers(
         return without_comments(snapshot, "the forge did not show the whole thread")
     if not any(PREFIX in comment.body.lower() for comment in pull.comments):
         return snapshot
-    given = given_waivers(pull.comments, [rule.policy.id for rule in load_rules(project, snapshot.base)])
+    given = given_waivers(pull.comments, [rule.policy.id for rule in load_rules(project, snapshot.base)], project)
     told = _permissions(github, pull.repository, roles_needed(given, project), known)
     waivers, unread = permitted_waivers(given, snapshot.subject, project, told, snapshot.taken_at)
     snapshot = snapshot.model_copy(update={"waivers": (*(snapshot.waivers or ()), *waivers)})

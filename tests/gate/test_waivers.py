@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from relmgr.gate.waivers import waiver_evidence, waiver_state
 from relmgr.model.waiver import Waiver
@@ -55,3 +56,11 @@ def test_who_gave_one_by_a_command_was_judged_when_it_was_read() -> None:
     assert waiver_state(SNAPSHOT, waiver(by="mallory", source="command")) == "in force"
     assert waiver_state(SNAPSHOT, waiver(by="mallory", source="base")) == "not by an owner"
     assert waiver_state(SNAPSHOT, waiver(source="own-change")) == "in the change itself"
+
+
+def test_a_waiver_for_ever_is_refused_where_it_is_written() -> None:
+    fields = {"policy": POLICY, "subject": "acme/gadget#7", "by": "lead", "reason": "for ever"}
+    assert Waiver.model_validate(fields | {"until": "2199-12-31"}).until == date(2199, 12, 31)
+    # Its last instant would be no date any more: the gate would end in a traceback.
+    with pytest.raises(ValidationError, match="until"):
+        Waiver.model_validate(fields | {"until": "9999-12-31"})

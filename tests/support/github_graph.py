@@ -145,7 +145,9 @@ def graph_pull(repo: Repo, entry: dict[str, Any]) -> dict[str, Any]:
 def graph_comment(repo: Repo, number: int, entry: dict[str, Any]) -> dict[str, Any]:
     edited = entry.get("edited_at")
     return {
-        "author": actor(entry["author"]),
+        "author": (actor(entry["author"]) or {}) | {"__typename": entry["typename"]}
+        if "typename" in entry
+        else actor(entry["author"]),
         "authorAssociation": "NONE",
         "body": entry["body"],
         "createdAt": entry["at"],

@@ -63,6 +63,7 @@ class Repo:
     statuses: list[dict[str, Any]] = field(default_factory=list)
     on_branch: dict[str, set[str]] = field(default_factory=dict)
     permissions: dict[str, str] = field(default_factory=dict)
+    own_roles: dict[str, str] = field(default_factory=dict)
     workflows: dict[str, dict[str, Any]] = field(default_factory=dict)
     runs: list[dict[str, Any]] = field(default_factory=list)
 
@@ -516,8 +517,9 @@ def _post_status(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> t
 def _get_permission(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> tuple[int, Any]:
     role = repo.permissions.get(parts[0], "read")
     legacy = {"triage": "read", "maintain": "write"}.get(role, role)
-    user = shapes.user(s.url, parts[0]) | {"role_name": role}
-    return 200, {"permission": legacy, "role_name": role, "user": user}
+    named = repo.own_roles.get(parts[0], role)
+    user = shapes.user(s.url, parts[0]) | {"role_name": named}
+    return 200, {"permission": legacy, "role_name": named, "user": user}
 
 
 def _compare(s: StandIn, repo: Repo, parts: Any, query: Any, body: Any) -> tuple[int, Any]:

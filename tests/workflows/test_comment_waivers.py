@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from relmgr.gate.comment_waivers import given_waivers
 from relmgr.gate.waivers import waiver_state
 from relmgr.model.project import CommandSettings, Project
 from relmgr.model.snapshot import Snapshot
@@ -59,10 +60,13 @@ def say(standin: StandIn, body: str = WAIVE, author: str | None = "lead", **fact
     return entry
 
 
+def door(standin: StandIn) -> GitHub:
+    return GitHub(Credentials(token="planted-token-0123"), standin.url, clock=Clock(sleep=lambda seconds: None))
+
+
 def take(project: Project, standin: StandIn) -> Snapshot:
-    github = GitHub(Credentials(token="planted-token-0123"), standin.url, clock=Clock(sleep=lambda seconds: None))
     ref = ref_of("acme/gadget#7")
-    return snapshot_on(project, ask_forge(project, github, ref), ref, None, Calendars(None, "none"))
+    return snapshot_on(project, ask_forge(project, door(standin), ref), ref, None, Calendars(None, "none"))
 
 
 def held(project: Project, snapshot: Snapshot) -> Verdict:
@@ -189,6 +193,35 @@ def test_m11_a_waiver_on_the_third_page_counts(pair: Invented, standin: StandIn)
         say(standin, body=f"word {number}", author="dev")
     say(standin)
     assert is_waived(pair, standin)
+
+
+def test_a_mannequin_who_is_called_as_an_owner_is_none(pair: Invented, standin: StandIn) -> None:
+    say(standin, typename="Mannequin")
+    assert held(project(pair), take(project(pair), standin)).outcome.value == "pending"
+    assert take(project(pair), standin).waivers == ()
+
+
+def test_a_role_of_an_organisations_own_making_counts_as_what_it_is_made_from(pair: Invented, standin: StandIn) -> None:
+    say(standin, author="dev")
+    standin.repos["acme/gadget"].permissions["dev"] = "write"
+    standin.repos["acme/gadget"].own_roles["dev"] = "gatekeeper"
+    (waiver,) = take(project(pair, waive="write"), standin).waivers or ()
+    assert waiver.by == "dev"
+
+
+def test_where_names_decide_others_do_not_come_into_it(pair: Invented, standin: StandIn) -> None:
+    for author in ("mallory", "Lead", "trent"):
+        say(standin, author=author)
+    ref = ref_of("acme/gadget#7")
+    thread = ask_forge(project(pair), door(standin), ref).pulls.found[ref].comments or ()
+
+    def authors(who: object) -> list[str]:
+        return [one.comment.author for one in given_waivers(thread, ["on-hold"], project(pair, waive=who))]
+
+    assert authors("owners") == ["Lead"]
+    assert authors(["trent"]) == ["trent"]
+    assert authors("write") == ["mallory", "Lead", "trent"]
+    assert authors("nobody") == []
 
 
 def test_a_forge_that_does_not_answer_lifts_nothing(pair: Invented, standin: StandIn) -> None:

@@ -100,7 +100,7 @@ def _comment(payload: dict[str, Any], action: str | None) -> EventComment:
         before=before,
         author=author,
         by=login_of(payload["sender"]) if action == "edited" else author,
-        is_bot=bool(comment["user"]) and comment["user"]["type"] == "Bot",
+        is_bot=bool(comment["user"]) and comment["user"]["type"] != "User",
         at=time_of(comment["updated_at"]),
     )
 

@@ -172,5 +172,5 @@ def read_permission(github: GitHub, slug: str, login: str) -> Permission | None:
         told = github.get(path)
     except SourceError:
         return None
-    role = told.get("role_name") or told.get("permission")
-    return role if role in _PERMISSIONS else None
+    # A role of an organisation's own making has a name of its own, and what it is made from beside it.
+    return next((role for key in ("role_name", "permission") if (role := told.get(key)) in _PERMISSIONS), None)

@@ -277,7 +277,8 @@ def _comments(page: dict[str, Any] | None) -> tuple[PullRequestComment, ...] | N
             body=one["body"],
             created_at=time_of(one["createdAt"]),
             url=one["url"],
-            is_bot=bool(one["author"]) and one["author"]["__typename"] == "Bot",
+            # What is imported from elsewhere is said by a mannequin, who may be called as an owner is.
+            is_bot=bool(one["author"]) and one["author"]["__typename"] != "User",
             association=one["authorAssociation"].lower(),
             edited_at=_time_or_none(one["lastEditedAt"]),
             edited_by=login_of(one["editor"]) if one["lastEditedAt"] else None,
