@@ -23,7 +23,7 @@ EXIT_USAGE = 2
 EXIT_SOURCE = 3
 EXIT_INTERRUPTED = 130
 
-_SECRET = re.compile(r"(?P<scheme>\w+://)[^/\s]+@|(?:gh[pousr]_|github_pat_)\w{10,}")
+_SECRET = re.compile(r"(?P<scheme>\w+://)[^/\s]+@|(?:gh[pousr]_|github_pat_)\w{10,}(?:\.[\w-]+)*")
 
 
 def redact(text: str) -> str:

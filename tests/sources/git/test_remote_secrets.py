@@ -32,3 +32,10 @@ def test_b7_an_address_is_bare_as_an_argument_and_in_words(address: str) -> None
 def test_what_holds_no_credentials_stays(text: str) -> None:
     assert redact(text) == text
     assert secret_of(text) is None
+
+
+@pytest.mark.parametrize(
+    "token", ["ghp_planted0123456789", "ghs_12345_eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiIxIn0.c2ln-bmF0dXJl"]
+)
+def test_b7_a_token_is_redacted_to_its_end(token: str) -> None:
+    assert redact(f"401 for {token}. Try again") == "401 for ***. Try again"
