@@ -97,7 +97,7 @@ def _frozen_after_tag(train: Train, state: TrainState, seen: str, at: datetime) 
     """A freeze of the release branch that still holds although the release is out."""
     branch = state.branch or ""
     holding = [w for w in train.windows if w.concerns(state.repository, branch) and w.contains(at)]
-    says = [f"{w.phase} of {branch} until {w.end.isoformat()}" for w in holding]
+    says = [f"{w.phase} of {branch} until {w.end.isoformat(' ', 'minutes')}" for w in holding]
     return [_differ(train, state, "frozen-after-tag", text, seen, "end the freeze in the calendar") for text in says]
 
 
