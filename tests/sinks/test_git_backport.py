@@ -84,7 +84,7 @@ def check_killed(pair: Invented, git: FailingGit, at: int, how: How, last: int) 
     assert len(scratch_folders(pair)) == 1
     run = git.relmgr(*args(pair))
     assert run.returncode == 0, run.stderr
-    assert ("already" in run.stdout.splitlines()[1]) == done
+    assert ("already" in run.stdout.splitlines()[0]) == done
     assert scratch_folders(pair) == []
     assert pair.gadget.git("rev-list", "--count", f"trunk..{BRANCH}") == "1"
     pair.gadget.git("update-ref", f"refs/heads/{BRANCH}", f"{BRANCH}~")
