@@ -39,10 +39,13 @@ def load_project(name_or_file: str | None = None, paths: dict[str, str] | None =
     """Return the project called `name_or_file` (shipped, or a TOML file), with `paths` laid over its repositories.
 
     Without a name, `relmgr.toml` in the working folder or the shipped default. `paths` maps a repository's name to a
-    folder, or to a URL that can only be asked for its refs. Raises `UserError` for a missing or invalid file and for a
-    path given to an unknown repository.
+    folder, or to a URL that can only be asked for its refs. Raises `UserError` for a missing or invalid file, for one
+    that names what is not there, and for a path given to an unknown repository.
     """
-    return with_paths(read_project(find_project_file(name_or_file)), paths or {})
+    file = find_project_file(name_or_file)
+    project = read_project(file)
+    _require_named(project, file, paths or {})
+    return with_paths(project, paths or {})
 
 
 def with_paths(project: Project, paths: Mapping[str, str]) -> Project:
@@ -106,6 +109,30 @@ def read_project(file: Path) -> Project:
     )
     update = {"contracts": contracts, "repositories": repositories, "policies": policies}
     return project.model_copy(update={**update, "trains": trains, "templates": templates})
+
+
+def _require_named(project: Project, file: Path, given: Mapping[str, str]) -> None:
+    """Raise `UserError` with the line of every file or folder that a project names and that is not there.
+
+    The clone of a repository in `given` is another one.
+    """
+    folders: dict[Loc, Path | None] = {("templates",): project.templates}
+    folders |= {("policies", "folders", number): path for number, path in enumerate(project.policies.folders)}
+    clones = {name: one.path for name, one in project.repositories.items() if name not in given}
+    folders |= {("repositories", name, "path"): path for name, path in clones.items()}
+    files: dict[Loc, Path | None] = {("trains",): project.trains}
+    files |= {("contracts", name, "ledger"): one.ledger for name, one in project.contracts.items()}
+    wrong = [(loc, f"no such folder: {path}") for loc, path in folders.items() if path and not path.is_dir()]
+    wrong += [(loc, f"no such file: {path}") for loc, path in files.items() if path and not path.is_file()]
+    if not wrong:
+        return
+    lines = read_toml(file)[1]
+    told = [f"{_spot(loc, lines, file)}: {_dotted(loc)}: {why}" for loc, why in wrong]
+    raise UserError(
+        "\n  ".join(["names what is not there:", *told]),
+        where=str(file),
+        next_step="correct these paths (they start at the folder of the project file), or take the lines out",
+    )
 
 
 def read_toml(file: Path) -> tuple[dict[str, Any], Lines]:
@@ -185,16 +212,23 @@ def _is_inside(loc: Loc, outer: Loc) -> bool:
 
 def _explain(model: type[BaseModel], error: Any, lines: Lines, file: Path | str) -> str:
     loc: Loc = tuple(error["loc"])
-    # The line of the nearest key that has one: a mistake inside an inline table is shown at the line that opens it.
-    line = next((lines[loc[:end]] for end in range(len(loc), -1, -1) if loc[:end] in lines), None)
-    spot = f"{file}:{line}" if line else f"{file}"
-    name = ".".join(str(part) for part in loc) or "the document"
+    spot, name = _spot(loc, lines, file), _dotted(loc) or "the document"
     if error["type"] != "extra_forbidden":
         return f"{spot}: {name}: {error['msg']}"
     allowed = _allowed_names(model, loc[:-1])
     close = difflib.get_close_matches(str(loc[-1]), allowed, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     return f"{spot}: unknown key {name!r}{hint}; allowed: {', '.join(allowed)}"
+
+
+def _spot(loc: Loc, lines: Lines, file: Path | str) -> str:
+    """Return the file with the line of the nearest key that has one: inside an inline table, the line that opens it."""
+    line = next((lines[loc[:end]] for end in range(len(loc), -1, -1) if loc[:end] in lines), None)
+    return f"{file}:{line}" if line else f"{file}"
+
+
+def _dotted(loc: Loc) -> str:
+    return ".".join(str(part) for part in loc)
 
 
 def _allowed_names(model: Any, loc: Loc) -> list[str]:

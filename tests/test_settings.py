@@ -107,3 +107,39 @@ def test_no_text_crashes_the_readers(text: str) -> None:
     _toml_lines(text)
     with suppress(UserError):
         parse_yaml(text, "here.yaml")
+
+
+# -- what a project names ---------------------------------------------------------------------------------------------
+
+
+NAMING = (
+    'trains = "trains.yaml"\ntemplates = "words"\n'
+    + GOOD.replace('slug = "o/a"', 'slug = "o/a"\npath = "a"')
+    + '\n[contracts.k]\nmacro = "K"\nheaders = ["k.h"]\nledger = "k.tsv"\n\n[policies]\nfolders = ["rules"]\n'
+)
+
+
+def test_everything_that_is_named_and_not_there_is_told_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "relmgr.toml"
+    file.write_text(NAMING)
+    (tmp_path / "k.tsv").mkdir()
+    with pytest.raises(UserError) as told:
+        load_project(str(file))
+    assert [line.strip() for line in str(told.value).splitlines()] == [
+        f"{file}: names what is not there:",
+        f"{file}:2: templates: no such folder: {tmp_path}/words",
+        f"{file}:27: policies.folders.0: no such folder: {tmp_path}/rules",
+        f"{file}:7: repositories.a.path: no such folder: {tmp_path}/a",
+        f"{file}:1: trains: no such file: {tmp_path}/trains.yaml",
+        f"{file}:24: contracts.k.ledger: no such file: {tmp_path}/k.tsv",
+        "next: correct these paths (they start at the folder of the project file), or take the lines out",
+    ]
+
+
+def test_the_clone_that_is_given_stands_for_the_one_that_is_not_there(tmp_path: Path) -> None:
+    file = tmp_path / "relmgr.toml"
+    file.write_text(GOOD.replace('slug = "o/a"', 'slug = "o/a"\npath = "gone"'))
+    (tmp_path / "here").mkdir()
+    assert load_project(str(file), {"a": str(tmp_path / "here")}).repositories["a"].path == tmp_path / "here"
+    with pytest.raises(UserError, match=r"repositories\.a\.path: no such folder"):
+        load_project(str(file), {"b": str(tmp_path / "here")})

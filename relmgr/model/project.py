@@ -279,3 +279,12 @@ class Project(Noun):
             if repository.is_named(slug):
                 return name
         return None
+
+
+class NewProject(Noun):
+    """The document of `config new`: its files, and whether they were written. `shipped`: the project it begins with."""
+
+    file: str
+    shipped: str | None
+    files: tuple[str, ...]
+    written: bool

@@ -84,6 +84,7 @@ KINDS: dict[str, Kind] = {
     "comment/order": Kind(
         "relmgr.model.order:OrderPlan", lambda d: {"subject": d.waits[0].pull}, documents="order/plan"
     ),
+    "config/new": Kind("relmgr.model.project:NewProject"),
     "cut/apply": Kind("relmgr.model.cut_apply:CutApplied"),
     "cut/checklist": Kind("relmgr.model.checklist:Checklist"),
     "cut/plan": Kind("relmgr.model.checklist:CutPlan"),
@@ -242,6 +243,7 @@ BUILT: dict[str, dict[str, Callable[[], View]]] = {
     "comment/gate": {case: _gate(case) for case in ("wait", "not-read", "waived")},
     "comment/slash-commands": {"refused": _slash},
     "comment/ticket": {"gfx90a": _planned_by_hand},
+    "config/project": {"new": lambda: {"name": '"engine"'}},
     "config/check": {"miopen": lambda: {"d": load_project(), "own": ()}},
     "gate/check": {case: _gate(case) for case in ("block", "wait", "not-read", "waived")},
     "gate/explain": {"freeze": lambda: {"d": _page("freeze")}},

@@ -308,4 +308,4 @@ def test_no_command_passes_by_its_projects_words() -> None:
         for file in package.rglob("*.py")
         if re.search(r"from relmgr\.render\.engine import [^\n]*\brender\b", file.read_text(encoding="utf-8"))
     }
-    assert found == {"workflows/demo.py", "workflows/policies.py"}
+    assert found == {"workflows/config.py", "workflows/demo.py", "workflows/policies.py"}
