@@ -31,7 +31,7 @@ def check(chosen: Chosen, output: Output) -> int:
 
 
 @group.command()
-@click.argument("file", type=NEW_FILE, required=False, default=Path("relmgr.toml"))
+@click.argument("file", type=NEW_FILE, required=False, metavar="[FILE]", default=Path("relmgr.toml"))
 @click.option("--from", "shipped", metavar="NAME", help="Begin with a shipped project, and what it names beside it.")
 @click.option("--apply", "apply_", is_flag=True, help="Write it; without it only say what.")
 @output_options

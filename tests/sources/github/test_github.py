@@ -95,7 +95,9 @@ def test_a_query_is_a_read_although_it_is_a_post(standin: StandIn) -> None:
 
 def test_nobody_at_the_port_is_a_source_failure() -> None:
     github = GitHub(Credentials(token=TOKEN), "http://127.0.0.1:9", clock=FakeClock().clock)
-    with pytest.raises(GitHubError, match="^127.0.0.1:9: could not be reached: the connection was refused\n") as error:
+    with pytest.raises(
+        GitHubError, match=r"^127\.0\.0\.1:9: could not be reached: the connection was refused\n"
+    ) as error:
         github.get("/user")
     assert TOKEN not in str(error.value)
 
