@@ -40,6 +40,25 @@ def upsert_comment(github: GitHub, action: UpsertComment) -> Done:
     return _done(action, outcome, kept)
 
 
+def create_comment(github: GitHub, action: UpsertComment) -> bool:
+    """Make the comment that is not there yet; tell False where another run at the same time was faster."""
+    slug, mark = github.canonical(action.thread.repository), marker_of(f"comment={action.key}")
+
+    def mine() -> list[Entry]:
+        return own_comments(github, slug, action.thread.number, mark)
+
+    if action.body is None or mine():
+        return False
+    thread, body = f"/repos/{slug}/issues/{action.thread.number}/comments", fit_body(f"{mark}\n{action.body}")
+    made = create_once(
+        github, lambda: next(iter(mine()), None), lambda: dict(github.send("POST", thread, {"body": body}))
+    )
+    is_first = (mine() or [made])[0]["id"] == made["id"]
+    if not is_first:
+        _delete(github, slug, [made])
+    return is_first
+
+
 def own_comments(github: GitHub, slug: str, number: int, mark: str) -> list[Entry]:
     """Return our comments in a thread with the marker on their first line, the oldest first."""
     login, thread = github.login(), f"/repos/{slug}/issues/{number}/comments"

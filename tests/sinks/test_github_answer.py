@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -122,6 +123,51 @@ def test_interrupted_at_any_call_and_run_again(after: bool, run_name: str | None
             assert len(standin.writes()) == writes
     # Only a workflow that does not carry the request in its name leaves a doubt, and then it is not started again.
     assert said == ({"started"} if run_name else {"started", "unknown"})
+
+
+class Overtaken(GitHub):
+    """A door whose process stands still before one call, while another does all of it."""
+
+    at = 0
+    standin: StandIn
+
+    def _once(self, *args: Any) -> Response:
+        if len(self.calls) + 1 == self.at:
+            self.at = 0
+            post(self.standin)
+        return super()._once(*args)
+
+
+@pytest.mark.parametrize("run_name", ["request", None], ids=["named", "unnamed"])
+def test_two_at_once_start_it_once(run_name: str | None) -> None:
+    with fresh(run_name).running() as standin:
+        post(standin)
+        verbs = [f"{verb} {path.rsplit('/', 1)[-1]}" for verb, path in standin.calls]
+    # From there on it is recorded.
+    for at in range(1, verbs.index("POST comments") + 2):
+        with fresh(run_name).running() as standin:
+            github = door(standin, Overtaken)
+            assert isinstance(github, Overtaken)
+            github.at, github.standin = at, standin
+            GitHubSink(github).apply((answer(),))
+            assert len(standin.repos[SLUG].runs) == 1, at
+            assert len(standin.bodies(SLUG, 7)) == 1, at
+            assert standin.mistakes == []
+
+
+def test_a_start_that_is_recorded_is_given_time(standin: StandIn) -> None:
+    standin.troubles.append(Trouble("secondary", "POST", "dispatches", times=9))
+    post(standin)
+    (entry,) = standin.repos[SLUG].comments[7]
+    assert runs_of(entry["body"])["smoke-a"].state == "asked"
+
+    def finish(seconds: float) -> None:
+        entry["body"] = re.sub(r"=smoke-a asked \S+ -->", "=smoke-a started https://x.example/1 -->", entry["body"])
+
+    standin.troubles.clear()
+    github = GitHub(Credentials(token="planted-token-0123"), standin.url, clock=Clock(sleep=finish))
+    GitHubSink(github).apply((answer(),))
+    assert standin.repos[SLUG].runs == []
 
 
 def test_a_run_that_others_asked_for_is_no_doubt(standin: StandIn) -> None:
