@@ -58,6 +58,18 @@ def _at(change: PinChange) -> dict[str, Any]:
     return {"commit": change.commit, "committed_at": change.committed_at, "pr": change.pr}
 
 
+_UNKNOWN = "these moves start or end at a ref whose number is not known; give the provider's clone to read its header"
+_UNKNOWN_READ = (
+    "their headers were read and tell no number of a known convention: rebuild kernels of that time before use"
+)
+
+
+def _were_read(unknown: list[PinChange]) -> bool:
+    """Tell whether a clone of the provider was read for every one of them; the first pin has one side only."""
+    told = {change.abi.evidence.confidence for change in unknown if change.abi and "first" not in change.kinds}
+    return told == {"read"}
+
+
 def _of_changes(changes: tuple[PinChange, ...]) -> Iterator[AuditFinding]:
     unknown = [change for change in changes if _could_not_tell(change)]
     if unknown:
@@ -70,7 +82,7 @@ def _of_changes(changes: tuple[PinChange, ...]) -> Iterator[AuditFinding]:
                 "until": unknown[-1].committed_at.date().isoformat(),
                 "commits": [change.commit for change in unknown],
             },
-            "these moves start or end at a ref whose number is not known; give the provider's clone to read its header",
+            _UNKNOWN_READ if _were_read(unknown) else _UNKNOWN,
             **_at(unknown[-1]),
         )
     for change in changes:

@@ -50,7 +50,9 @@ def _branches(train: Train, state: TrainState, at: datetime, planned: date | Non
         remedy = "correct the planned cut in the calendar, or say who branched early"
         seen = f"branch {state.branch} exists" + (f" since {state.cut}" if state.cut else "")
         found.append(_differ(train, state, "branch-before-cut", f"cut planned on {planned}", seen, remedy))
-    if state.branch is None and not state.unread and planned and day > planned and not train.withdrawn:
+    # What is tagged was cut, on a branch that this clone does not have or that is gone.
+    absent = state.branch is None and state.first_tag is None and not state.unread
+    if absent and planned and day > planned and not train.withdrawn:
         remedy = "cut the branch, fetch it into the clone, or move the planned cut"
         found.append(_differ(train, state, "cut-overdue", f"cut planned on {planned}", "no branch", remedy))
     return found

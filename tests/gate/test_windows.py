@@ -329,6 +329,7 @@ def kinds(made: Train, state: TrainState, when: datetime) -> list[str]:
         (train(), NOTHING, BEFORE, []),
         (train(), NOTHING, at("2022-08-08T12:00:00-07:00"), []),
         (train(), NOTHING, at("2022-08-09T12:00:00-07:00"), ["cut-overdue"]),
+        (train(first_tag=FIRST), TAGGED.model_copy(update={"branch": None, "cut_at": None}), LATER, []),
         (train(withdrawn="given up"), NOTHING, LATER, []),
         (train(cut="2022-08-10"), CUT, LATER, ["cut-date-differs"]),
         (train(cut="2022-08-05"), CUT, LATER, ["cut-date-differs"]),
