@@ -13,7 +13,6 @@ from relmgr.sources.github.client import GitHub, NotFound
 def upsert_comment(github: GitHub, action: UpsertComment) -> Done:
     """Make the one comment say what it must; two runs at once leave one (the older), strangers' copies are left."""
     slug = github.canonical(action.thread.repository)
-    thread = f"/repos/{slug}/issues/{action.thread.number}/comments"
     mark = marker_of(f"comment={action.key}")
     mine = own_comments(github, slug, action.thread.number, mark)
     if action.body is None:
@@ -23,13 +22,8 @@ def upsert_comment(github: GitHub, action: UpsertComment) -> Done:
         return _done(action, "unchanged", None)
     body = fit_body(f"{mark}\n{action.body}")
     if not mine:
-        made = create_once(
-            github,
-            lambda: next(iter(own_comments(github, slug, action.thread.number, mark)), None),
-            lambda: dict(github.send("POST", thread, {"body": body})),
-        )
         # Another run may have written in the meantime: both look, both keep the older one.
-        mine = own_comments(github, slug, action.thread.number, mark) or [made]
+        _, mine = _create(github, slug, action.thread.number, mark, body)
         outcome = "created"
     else:
         outcome = "unchanged" if same_text(mine[0]["body"], body) else "updated"
@@ -42,21 +36,25 @@ def upsert_comment(github: GitHub, action: UpsertComment) -> Done:
 
 def create_comment(github: GitHub, action: UpsertComment) -> bool:
     """Make the comment that is not there yet; tell False where another run at the same time was faster."""
-    slug, mark = github.canonical(action.thread.repository), marker_of(f"comment={action.key}")
-
-    def mine() -> list[Entry]:
-        return own_comments(github, slug, action.thread.number, mark)
-
-    if action.body is None or mine():
+    slug, number = github.canonical(action.thread.repository), action.thread.number
+    mark = marker_of(f"comment={action.key}")
+    if action.body is None or own_comments(github, slug, number, mark):
         return False
-    thread, body = f"/repos/{slug}/issues/{action.thread.number}/comments", fit_body(f"{mark}\n{action.body}")
-    made = create_once(
-        github, lambda: next(iter(mine()), None), lambda: dict(github.send("POST", thread, {"body": body}))
-    )
-    is_first = (mine() or [made])[0]["id"] == made["id"]
+    made, mine = _create(github, slug, number, mark, fit_body(f"{mark}\n{action.body}"))
+    is_first = bool(mine[0]["id"] == made["id"])
     if not is_first:
         _delete(github, slug, [made])
     return is_first
+
+
+def _create(github: GitHub, slug: str, number: int, mark: str, body: str) -> tuple[Entry, list[Entry]]:
+    """Return the comment that was made, and all of ours with that marker, the oldest first."""
+    made = create_once(
+        github,
+        lambda: next(iter(own_comments(github, slug, number, mark)), None),
+        lambda: dict(github.send("POST", f"/repos/{slug}/issues/{number}/comments", {"body": body})),
+    )
+    return made, own_comments(github, slug, number, mark) or [made]
 
 
 def own_comments(github: GitHub, slug: str, number: int, mark: str) -> list[Entry]:
