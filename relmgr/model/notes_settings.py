@@ -49,7 +49,7 @@ _GUESSES = (
     HeadingGuess(heading="Changed", pattern=_LEAD + r"bump|(?=" + _INTERNAL + r")" + _LEAD + _NEW),
     HeadingGuess(heading="Resolved issues", pattern=_FIX + "|" + _TROUBLE),
     HeadingGuess(heading="Optimized", pattern=_SPEED),
-    HeadingGuess(heading="Added", pattern=_LEAD + _NEW + r"|\baddition\]|\bsupport\s*$"),
+    HeadingGuess(heading="Added", pattern=_LEAD + _NEW + r"|\baddition\]|\b(?:support|integration)\s*$"),
 )
 
 

@@ -187,6 +187,7 @@ def test_what_decides_a_heading_and_in_which_order() -> None:
         ("[tests] Regression test for #1956. Logging improvements.", "Changed"),
         ("[tests] Fixed pooling validation", "Resolved issues"),
         ("[gfx90a] Winograd multipass support", "Added"),
+        ("CK group forward convolution integration", "Added"),
         ("[ROCm 5.6] bump CK commit hash, fix a few warnings", "Changed"),
         ("[MLIR] Address tuning failures", "Resolved issues"),
         ("[CI] Disable Perf Test Stage by Default", "Changed"),
