@@ -260,9 +260,17 @@ class Clone:
                 raise SourceError(f"{ref!r} is both {names}", where=str(self.path), next_step="give the full ref name")
             if not self.branches and not self.tags:
                 raise SourceError("the repository has no commit", where=str(self.path), next_step="fetch it first")
-            known = ", ".join(list(self.branches)[:5]) or "none"
-            raise SourceError(f"no ref {ref!r}", where=str(self.path), next_step=f"known branches: {known}")
+            raise SourceError(f"no ref {ref!r}", where=str(self.path), next_step=self._like(ref))
         return commit
+
+    def _like(self, ref: str) -> str:
+        """Return what one may have meant by `ref`."""
+        from difflib import get_close_matches
+
+        names = dict.fromkeys((*self.tags, *self.branches))
+        if near := get_close_matches(ref[:100], list(names)[:5000], n=3, cutoff=0.75):
+            return f"did you mean {' or '.join(near)}? Else fetch it first"
+        return f"fetch it first; known branches: {', '.join(list(self.branches)[:5]) or 'none'}"
 
     def commit(self, ref: str) -> CommitInfo:
         """Return one commit."""

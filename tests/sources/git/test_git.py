@@ -129,6 +129,16 @@ def test_an_empty_repository_opens_and_has_nothing(tmp_path: Path) -> None:
         clone.require("develop")
 
 
+def test_a_ref_that_is_not_there_is_told_beside_those_like_it(repository: TestRepository) -> None:
+    repository.git("tag", "rocm-5.3.0")
+    with pytest.raises(SourceError, match=r"no ref 'rocm-5.3.1'") as wrong:
+        Clone.open(repository.path).require("rocm-5.3.1")
+    assert wrong.value.next_step == "did you mean rocm-5.3.0? Else fetch it first"
+    with pytest.raises(SourceError) as far:
+        Clone.open(repository.path).require("zzz")
+    assert far.value.next_step == "fetch it first; known branches: develop"
+
+
 def test_a_replacement_ref_does_not_change_history(repository: TestRepository) -> None:
     one, two = repository.git("rev-parse", "HEAD~1"), repository.git("rev-parse", "HEAD")
     repository.git("replace", two, one)
