@@ -51,7 +51,12 @@ def show(
 
 @click.command()
 @notes_options
-@click.option("--pull-request", type=click.IntRange(min=1), metavar="N", help="The range is this one pull request.")
+@click.option(
+    "--pull-request",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Only this pull request: the range is its, or holds its merge.",
+)
 @click.option("--file", type=FILE, help="Check this change log.")
 @click.option("--changelog-ref", metavar="REF", help="Check the change log as it stands at REF.")
 @output_options
@@ -69,7 +74,8 @@ def check(
 ) -> int:
     """What changed in FROM..TO and is not told in the change log at TO; exit code 1 when something must be written.
 
-    With --pull-request the range is one pull request's, and its entry is shown as it will read.
+    With --pull-request the range is one pull request's, or holds the commit that merged it; its entry is shown as it
+    will read.
     """
     from relmgr.workflows.locate import named_pin
     from relmgr.workflows.notes import Asked
