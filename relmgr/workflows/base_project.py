@@ -57,7 +57,7 @@ def project_on(project: Project, origin: Origin, slug: str, base: str | None) ->
         )
     with tempfile.TemporaryDirectory() as folder:
         written = _copy(clone, commit, path, Path(folder))
-        on_base = _at_home(read_project(Path(folder) / path), written, (top / path).parent)
+        on_base = _at_home(read_project(Path(folder) / path), written, path, top)
         yield _with_clones(on_base, origin, slug, clone)
 
 
@@ -132,14 +132,34 @@ def _write(file: Path, data: bytes) -> None:
     file.write_bytes(data)
 
 
-def _at_home(found: Project, written: Project, home: Path) -> Project:
-    """Return a project that was read from a copy, with the clones where they are `written`, seen from `home`."""
+def _at_home(found: Project, written: Project, path: str, top: Path) -> Project:
+    """Return a project read from a copy of the file `path`, with what lies outside the repository where it is.
+
+    `written` is what stands in the file. Beside the copy lies nothing, or what anybody on this machine put there.
+    """
+    home = (top / path).parent
+
+    def placed(copied: Path | None, said: Path | None) -> Path | None:
+        return copied if said is None or _beside(path, said) is not None else (home / said).resolve()
+
     repositories = {
-        name: repository.model_copy(update={"path": path and (home / path).resolve()})
+        name: repository.model_copy(update={"path": said and (home / said).resolve()})
         for name, repository in found.repositories.items()
-        for path in [written.repositories[name].path]
+        for said in [written.repositories[name].path]
     }
-    return found.model_copy(update={"repositories": repositories})
+    contracts = {
+        name: contract.model_copy(update={"ledger": placed(contract.ledger, written.contracts[name].ledger)})
+        for name, contract in found.contracts.items()
+    }
+    folders = tuple(map(placed, found.policies.folders, written.policies.folders))
+    update = {
+        "repositories": repositories,
+        "contracts": contracts,
+        "policies": found.policies.model_copy(update={"folders": folders}),
+        "trains": placed(found.trains, written.trains),
+        "templates": placed(found.templates, written.templates),
+    }
+    return found.model_copy(update=update)
 
 
 def _with_clones(found: Project, origin: Origin, slug: str, clone: Clone) -> Project:

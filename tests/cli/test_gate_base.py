@@ -59,6 +59,17 @@ def test_a_changes_own_settings_are_not_applied_to_itself(pair: Invented, more: 
     assert outcome(out) in ("unknown", "pending")
 
 
+def test_what_lies_beside_the_repository_is_found_there_and_not_beside_a_copy(pair: Invented) -> None:
+    (pair.gadget.path.parent / "beside.yaml").write_text(TRAINS)
+    pair.gadget.git("checkout", "-q", "-f", "trunk")
+    settings = (pair.gadget.path / "relmgr.toml").read_text().replace('"trains.yaml"', '"../beside.yaml"')
+    pair.gadget.commit("The calendar is elsewhere", {"relmgr.toml": settings, "trains.yaml": None})
+    code, out, err = check(pair, "--base", "trunk")
+    assert (code, err) == (1, "")
+    (freeze,) = [verdict for verdict in json.loads(out)["verdicts"] if verdict["policy"] == "freeze"]
+    assert freeze["outcome"] == "passed"
+
+
 def test_settings_that_only_the_change_brings_may_be_looked_at_and_not_posted(pair: Invented, standin: StandIn) -> None:
     pair.gadget.git("checkout", "-q", "trunk")
     pair.gadget.commit("no settings yet", {"relmgr.toml": None})

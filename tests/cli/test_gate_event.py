@@ -217,6 +217,7 @@ def outcomes(document: str) -> dict[str, str]:
 def test_settings_that_only_the_change_brings_are_refused(world: World) -> None:
     file = world.pair.gadget.path / "relmgr.toml"
     file.write_text(world.pair.file.read_text())
+    (file.parent / "trains.yaml").write_text((world.folder / "trains.yaml").read_text())
     options = ["--project", str(file), *world.options()[2:]]
     code, _, err = run("gate", "check", *pull_event(world, "pull_request"), *options)
     assert code == 2
