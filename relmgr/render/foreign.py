@@ -16,6 +16,7 @@ from relmgr.errors import redact
 LONGEST_NAME = 200
 _GAP = "\u200b"
 _CODE = re.compile(r"(?P<mark>`+)(?!`)(?P<code>.+?)(?<!`)(?P=mark)(?!`)")
+_OPENING = re.compile(r"(\\*)([`|\[\]])")
 _LINK = re.compile(r"(?<!!)\[(?P<label>[^][\n]*)\]\((?P<target>https?://[^\s()<>]+)\)")
 _ADDRESS = re.compile(r"https?://[\w.:/?#=&%~+,@!-]+")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -116,8 +117,9 @@ def _defused(text: str, *, ids: bool = False, leading: bool = True) -> str:
 
 
 def _around(text: str) -> str:
-    """Return a change log's text outside code: emphasis stays."""
-    for mark, instead in ({"`": "\\`"} | _ENTITIES | {"|": "\\|", "[": "\\[", "]": "\\]"}).items():
+    """Return a change log's text outside code: emphasis stays, and so do marks that are escaped already."""
+    text = _OPENING.sub(lambda m: m[0] if len(m[1]) % 2 else f"{m[1]}\\{m[2]}", text)
+    for mark, instead in _ENTITIES.items():
         text = text.replace(mark, instead)
     return _unlinked(text.replace("@", f"@{_GAP}"))
 
@@ -126,10 +128,18 @@ def _with_spans(text: str, kinds: list[re.Pattern[str]], around: Any) -> Markdow
     """Return a text whose code spans and links stay as they are, and the rest defused by `around`."""
     made, end = [], 0
     for match in sorted((m for kind in kinds for m in kind.finditer(text)), key=lambda m: m.start()):
-        if match.start() >= end:
+        if match.start() >= end and not _is_escaped(text, match.start()):
             made += [around(text[end : match.start()]), _span(match, around)]
             end = match.end()
     return Markdown("".join([*made, around(text[end:])]))
+
+
+def _is_escaped(text: str, at: int) -> bool:
+    """Tell whether the mark at this place is escaped: an odd number of backslashes stands before it."""
+    first = at
+    while first and text[first - 1] == "\\":
+        first -= 1
+    return (at - first) % 2 == 1
 
 
 def _span(match: re.Match[str], around: Any) -> str:

@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timezone
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -317,6 +317,8 @@ def test_n6_no_title_leaves_its_list_item(title: str) -> None:
     assert not re.search(r"@\w|#\d", defuse(title))
 
 
+@example(r"\`#1`")
+@example(r"\[x\](https://example.com) \\`@y`")
 @given(_STRANGE)
 def test_n6_no_fragment_leaves_its_list_item(text: str) -> None:
     tokens = MarkdownIt("commonmark").enable("table").parse(f"* x {defuse_markdown(text)} end\n* next\n")
