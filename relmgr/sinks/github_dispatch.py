@@ -52,7 +52,11 @@ def start_workflow(github: GitHub, slug: str, start: StartWorkflow, asked: Run, 
 
 def _find(github: GitHub, path: str, start: StartWorkflow, asked: Run) -> Entry | None:
     """Return the run that was started by this request; `_UNTOLD` when one that names no request may be it."""
-    since = datetime.fromisoformat(asked.what) - SKEW
+    try:
+        since = datetime.fromisoformat(asked.what) - SKEW
+    except (ValueError, TypeError, OverflowError):
+        # Who may edit relmgr's comments has garbled the record: whether it ran cannot be told.
+        return _UNTOLD
     created = f">={since.strftime('%Y-%m-%dT%H:%M:%SZ')}"
     try:
         runs = list(github.get_all(f"{path}/runs", "workflow_runs", event="workflow_dispatch", created=created))

@@ -82,6 +82,27 @@ def read_credentials(environ: Mapping[str, str] | None = None) -> Credentials:
     )
 
 
+def credentials_for(forge: str, environ: Mapping[str, str] | None = None) -> Credentials:
+    """Return the credentials for the forge that a project's file names: only GitHub's own hosts get those of GitHub.
+
+    A file is anybody's, so the owner of the environment says which other host gets a secret: by `GITHUB_API_URL`, or
+    with `GH_ENTERPRISE_TOKEN` (or `GITHUB_ENTERPRISE_TOKEN`) for the host that `GH_HOST` names. Raises `UserError`
+    where there are credentials and nobody said so.
+    """
+    env = os.environ if environ is None else environ
+    if env.get("GITHUB_API_URL") or forge == "github.com" or forge.endswith(".ghe.com"):
+        return read_credentials(env)
+    own = (env.get("GH_ENTERPRISE_TOKEN") or env.get("GITHUB_ENTERPRISE_TOKEN") or "").strip()
+    if own and env.get("GH_HOST", "").lower() == forge.lower():
+        return Credentials(token=own)
+    if own or any(env.get(name) for name in ("RELMGR_APP_ID", "GITHUB_TOKEN", "GH_TOKEN")):
+        raise UserError(
+            f"only the project's file says that {forge} is the forge: it is sent no credentials",
+            next_step=f"set GITHUB_API_URL=https://{forge}/api/v3, or GH_HOST={forge} and GH_ENTERPRISE_TOKEN",
+        )
+    return Credentials()
+
+
 def _key(env: Mapping[str, str]) -> str:
     name = env.get("RELMGR_APP_KEY_FILE", "")
     try:

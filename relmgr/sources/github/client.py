@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from relmgr.errors import SourceError, redact
-from relmgr.sources.github.auth import Credentials, read_credentials
+from relmgr.sources.github.auth import Credentials, credentials_for
 from relmgr.sources.github.cache import Kept, ResponseCache, cache_folder
 from relmgr.sources.github.waits import Clock, Pace, is_secondary, rate_limit_wait, trouble_wait
 from relmgr.sources.network import host_of, is_lasting, why_no_answer
@@ -314,7 +314,7 @@ def open_github(
     Only with `starts_workflows` is an App's token asked for that may: an App need not have that permission.
     """
     env = os.environ if environ is None else environ
-    credentials = replace(read_credentials(env), starts_workflows=starts_workflows)
+    credentials = replace(credentials_for(forge, env), starts_workflows=starts_workflows)
     api = env.get("GITHUB_API_URL") or api_of(forge)
     cache = ResponseCache(cache_folder() / "github", f"{api} {credentials.identity}")
     cache.prune(Clock().now())

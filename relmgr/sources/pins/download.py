@@ -100,10 +100,12 @@ class _Bounded:
     """A stream of at most so many bytes, within so many seconds."""
 
     def __init__(self, stream: Any, most_bytes: int, most_seconds: float) -> None:
-        self._stream, self._left, self._until = stream, most_bytes, time.monotonic() + most_seconds
+        self._left, self._until = most_bytes, time.monotonic() + most_seconds
+        # What has come, not all that is asked for: a server that sends a byte now and then does not hold the clock.
+        self._read = getattr(stream, "read1", stream.read)
 
     def read(self, size: int) -> bytes:
-        data: bytes = self._stream.read(size, decode_content=False)
+        data: bytes = self._read(size, decode_content=False)
         self._left -= len(data)
         if self._left < 0:
             raise SourceError("could not be downloaded: larger than relmgr reads")

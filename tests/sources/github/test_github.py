@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from relmgr.errors import UserError
-from relmgr.sources.github.auth import Credentials, read_credentials
+from relmgr.sources.github.auth import Credentials, credentials_for, read_credentials
 from relmgr.sources.github.cache import ResponseCache
 from relmgr.sources.github.client import GitHub, GitHubError, NotFound, RateLimited, Uncertain, open_github
 from relmgr.sources.github.pulls import read_open_pulls
@@ -319,6 +319,24 @@ def test_credentials_come_from_the_environment(tmp_path: Path) -> None:
         read_credentials(env | {"RELMGR_APP_KEY_FILE": str(tmp_path / "none")})
     with pytest.raises(UserError, match="not a number"):
         read_credentials({"RELMGR_APP_ID": "1"})
+
+
+def test_b7_a_file_does_not_say_which_host_gets_a_token() -> None:
+    """The project's file names the forge, and anybody may write it: a token goes where its owner said."""
+    token = {"GITHUB_TOKEN": "abc"}
+    for forge in ("github.com", "octo.ghe.com"):
+        assert credentials_for(forge, token).token == "abc"
+    assert (
+        credentials_for("git.example.org", token | {"GITHUB_API_URL": "https://git.example.org/api/v3"}).token == "abc"
+    )
+    own = {"GH_ENTERPRISE_TOKEN": "own", "GH_HOST": "git.example.org"}
+    assert credentials_for("git.example.org", token | own).token == "own"
+    assert credentials_for("git.example.org", {}).identity == "nobody"
+    for env in (token, {"RELMGR_APP_ID": "1"}, own | {"GH_HOST": "other.example.org"}, {"GH_ENTERPRISE_TOKEN": "own"}):
+        with pytest.raises(UserError, match=r"only the project's file says that git\.example\.org is the forge"):
+            credentials_for("git.example.org", env)
+    with pytest.raises(UserError, match="sent no credentials"):
+        open_github("evil-github.com", token)
 
 
 def test_an_enterprise_forge_is_asked_under_its_own_addresses() -> None:
