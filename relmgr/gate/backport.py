@@ -10,9 +10,8 @@ from relmgr.model.base import Level, Outcome
 
 def judge_backport(facts: BackportFacts) -> tuple[BackportFinding, ...]:
     """Return everything that speaks against a backport, and what is worth knowing."""
-    return tuple(
-        finding for rule in (_landed, _withdrawn, _parent, _place, _look_alike, _pins) for finding in rule(facts)
-    )
+    rules = (_landed, _namesakes, _withdrawn, _parent, _place, _look_alike, _pins)
+    return tuple(finding for rule in rules for finding in rule(facts))
 
 
 def _landed(facts: BackportFacts) -> Iterator[BackportFinding]:
@@ -24,6 +23,15 @@ def _landed(facts: BackportFacts) -> Iterator[BackportFinding]:
     if original.squash:
         remedy = f"take {original.squash}: its tree is the same, it is what was squashed"
     yield _block("original-has-landed", says, remedy)
+
+
+def _namesakes(facts: BackportFacts) -> Iterator[BackportFinding]:
+    """A number given twice, by a former forge too: what was taken for it is said, as the gate says it."""
+    original = facts.original
+    if original.namesakes:
+        others = ", ".join(commit[:12] for commit in original.namesakes)
+        says = f"{original.commit[:12]} was taken for #{original.pr}; so named too: {others}"
+        yield _finding("number-given-once", Outcome.PASSED, Level.NOTE, says, "if another was meant, give its commit")
 
 
 def _withdrawn(facts: BackportFacts) -> Iterator[BackportFinding]:

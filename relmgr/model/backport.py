@@ -20,7 +20,10 @@ class Parent(Noun):
 
 
 class Original(Noun):
-    """The change to take. `on` names branches that have it; `squash` is the commit there with the same tree instead."""
+    """The change to take. `on` names branches that have it; `squash` is the commit there with the same tree instead.
+
+    `namesakes` are other commits of the branch that carry the number it was asked for by.
+    """
 
     name: str
     repository: str
@@ -31,6 +34,7 @@ class Original(Noun):
     parents: tuple[Parent, ...]
     on: tuple[str, ...] = ()
     squash: str | None = None
+    namesakes: tuple[str, ...] = ()
 
     @property
     def is_merge(self) -> bool:

@@ -10,7 +10,7 @@ from relmgr.errors import RelmgrError, SourceError, UserError
 from relmgr.model.backport import Original, Parent, PinStep, Taken, Target
 from relmgr.model.pins import PinState
 from relmgr.model.project import PinConfig, Project, Repository
-from relmgr.sources.changes.change import find_change
+from relmgr.sources.changes.change import Change, find_change
 from relmgr.sources.changes.reverts import Reverts, links_of
 from relmgr.sources.git.clone import Clone
 from relmgr.sources.git.commit_log import Commit, read_commits
@@ -35,7 +35,8 @@ def find_original(project: Project, clones: Mapping[str, Clone], text: str, insi
             raise UserError(f"{slug} is no repository of project {project.name}", next_step="give --project")
         clone = _clone(project, clones, owner)
         merged = _merged(clone, project.repositories[owner], int(pull["number"]))
-        return _original(clone, project, owner, merged, int(pull["number"]))
+        original = _original(clone, project, owner, merged.head, merged.number)
+        return original.model_copy(update={"namesakes": merged.namesakes})
     names = [inside] if inside else list(dict.fromkeys([project.pin().consumer, *clones]))
     found = [(name, commit) for name in names if name in clones and (commit := clones[name].resolve(text))]
     if len({commit for _, commit in found}) > 1:
@@ -171,21 +172,14 @@ def _clone(project: Project, clones: Mapping[str, Clone], name: str) -> Clone:
     return clones[name]
 
 
-def _merged(clone: Clone, repository: Repository, number: int) -> str:
-    """Return the commit that merged a pull request: a squash's own, or the merge."""
+def _merged(clone: Clone, repository: Repository, number: int) -> Change:
+    """Return a pull request that is merged: its head is the squash's own commit, or the merge."""
     change = find_change(clone, repository, number)
     if change.merged_at is None:
         raise UserError(
             f"{repository.slug}#{number} is not merged", next_step="a backport takes what has landed; merge it first"
         )
-    if change.namesakes:
-        same = [clone.commit(sha) for sha in (change.head, *change.namesakes)]
-        listed = "; ".join(f"{one.sha[:12]} of {one.committed_at.date()}, {one.subject!r}" for one in same)
-        raise UserError(
-            f"several commits carry #{number}: {listed}",
-            next_step=f"give the commit instead, such as {change.head[:12]}",
-        )
-    return change.head
+    return change
 
 
 def _original(clone: Clone, project: Project, name: str, sha: str, number: int | None) -> Original:
