@@ -213,6 +213,8 @@ def _is_inside(loc: Loc, outer: Loc) -> bool:
 def _explain(model: type[BaseModel], error: Any, lines: Lines, file: Path | str) -> str:
     loc: Loc = tuple(error["loc"])
     spot, name = _spot(loc, lines, file), _dotted(loc) or "the document"
+    if error["type"] == "model_type":
+        return f"{spot}: {name}: must be a table of keys"
     if error["type"] != "extra_forbidden":
         return f"{spot}: {name}: {error['msg']}"
     allowed = _allowed_names(model, loc[:-1])

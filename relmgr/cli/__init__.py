@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import re
 from typing import Any
 
 import click
 
 from relmgr import __version__
+from relmgr.errors import UserError
 
 # Command name -> module, and the line shown by `--help`: so that help imports no command.
 Commands = dict[str, tuple[str, str]]
@@ -27,9 +29,12 @@ COMMANDS: Commands = {
     "backport": ("relmgr.cli.backport:backport", "Take a change to a release branch; reverts that branches lack."),
     "smoke": ("relmgr.cli.smoke:group", "Small kernels under the ABI, on this machine's device."),
     "notes": ("relmgr.cli.notes:group", "Release notes of a range, and the change log's section."),
-    "config": ("relmgr.cli.config:group", "Check a project's settings."),
+    "config": ("relmgr.cli.config:group", "A project file to begin with; what a project's settings mean."),
     "schema": ("relmgr.cli.config:schema", "Print the JSON Schema of a document."),
 }
+
+
+_OPTION = re.compile(r"--[a-z][a-z-]*")
 
 
 class LazyGroup(click.Group):
@@ -63,7 +68,20 @@ def lazy_group(name: str, help_text: str, commands: Commands) -> LazyGroup:
     return LazyGroup(name=name, help=help_text, lazy=commands)
 
 
-@click.command(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+class Root(LazyGroup):
+    """The command itself."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse an option whose value is empty: `--ref "$UNSET"` would silently mean the default."""
+        ours = args[: args.index("--")] if "--" in args else args
+        for option, value in zip(ours, [*ours[1:], None], strict=True):
+            name = option.removesuffix("=") if option.endswith("=") else option
+            if _OPTION.fullmatch(name) and (option != name or value == ""):
+                raise UserError(f"{name} has an empty value", next_step="give it one, or leave the option out")
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=Root, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="relmgr")
 def root() -> None:
     """Keep a pinned kernel compiler honest.

@@ -14,7 +14,7 @@ from relmgr.errors import EXIT_OK, UserError
 
 @click.group(name="config")
 def group() -> None:
-    """Begin a project file, and check a project's settings."""
+    """A project file to begin with; what a project's settings mean."""
 
 
 @group.command()

@@ -103,4 +103,6 @@ def _read_body(file: str) -> str:
                 data = stream.read(MAX_BODY_BYTES)
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror}", where=file, next_step="give another file") from None
+    if b"\0" in data:
+        raise UserError("no text: it holds NUL bytes", where=file, next_step="give the body as Markdown")
     return data.decode("utf-8", errors="replace")

@@ -48,7 +48,7 @@ def _spelled(param: click.Parameter | None) -> str:
     """Return how a person writes the parameter: `--pulls`, or the argument's name in the usage line."""
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
-    return param.human_readable_name if param else "it"
+    return param.human_readable_name.strip("[].") if param else "it"
 
 
 # A file to read; a pipe serves too.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from relmgr.errors import UserError
 from relmgr.model.notes import PullText
+from relmgr.sources.json_files import read_json
 
 MAX_PULLS_FILE = 64 * 1024 * 1024
 MAX_BODY = 65_536
@@ -15,14 +15,7 @@ MAX_BODY = 65_536
 
 def read_recorded_pulls(file: Path) -> tuple[PullText, ...]:
     """Return the pull requests in a file; `UserError` for anything that is no list of them."""
-    try:
-        if file.stat().st_size > MAX_PULLS_FILE:
-            raise UserError("too large for recorded pull requests", where=str(file), next_step="is it the right file?")
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", where=str(file)) from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"not JSON: {error}", where=str(file)) from None
+    data = read_json(file, MAX_PULLS_FILE, _NEXT)
     if not isinstance(data, list):
         raise UserError("not a list of pull requests", where=str(file), next_step=_NEXT)
     return tuple(_pull(item, index, file) for index, item in enumerate(data))

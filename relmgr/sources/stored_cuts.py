@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from relmgr.errors import UserError
 from relmgr.model.cut_apply import MAX_PLAN_BYTES, StoredCut
 from relmgr.settings import validate
+from relmgr.sources.json_files import parse_json
 
 _AGAIN = "store it again: relmgr cut plan RELEASE --save FILE"
 
@@ -41,10 +41,7 @@ def parse_stored_cut(data: bytes, where: str) -> StoredCut:
     """Return the plan in a file's bytes; `UserError` for anything else, and for an edited plan."""
     if len(data) > MAX_PLAN_BYTES:
         raise UserError("too large for a stored plan", where=where, next_step="is it the right file?")
-    try:
-        found = json.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"not JSON: {str(error)[:200]}", where=where, next_step=_AGAIN) from None
+    found = parse_json(data, where, _AGAIN)
     if isinstance(found, dict) and {"steps", "items"} <= set(found):
         raise UserError("this is the report of `cut plan`, not a stored plan", where=where, next_step=_AGAIN)
     plan = validate(StoredCut, found, {}, where)

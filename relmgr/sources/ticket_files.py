@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,23 +17,25 @@ from relmgr.model.kernel_db import FileScan, KdbScan
 from relmgr.model.ticket import ExistingTicket, ScannedFile, TicketState
 from relmgr.model.ticket_block import NotATicket, parse_block
 from relmgr.sources.databases.scan import ScanRules, scan_file
+from relmgr.sources.json_files import read_json
 
 MAX_SCAN_BYTES = 512 << 20
 MAX_TICKETS_BYTES = 64 << 20
 _CHUNK = 1 << 20
+_SCAN = "write one with `relmgr kdb scan FILE... --format json --out SCAN.json`"
 
 
 def read_scan(file: Path, convention: Convention) -> tuple[ScannedFile, ...]:
     """Return the files of a `kdb scan --format json` document, with stale rows counted under `convention`."""
     try:
-        scan = KdbScan.model_validate(_read_json(file, MAX_SCAN_BYTES))
+        scan = KdbScan.model_validate(read_json(file, MAX_SCAN_BYTES, _SCAN))
     except ValidationError as error:
         mistake = error.errors()[0]
         name = ".".join(str(part) for part in mistake["loc"])
         raise UserError(
             f"not a scan: {name}: {mistake['msg']}",
             where=str(file),
-            next_step="write one with `relmgr kdb scan FILE... --format json --out SCAN.json`",
+            next_step=_SCAN,
         ) from None
     judged = scan.convention == convention
     # Under a number without a declared convention every row was counted as unknown; its own convention still tells.
@@ -91,7 +92,7 @@ def read_existing(file: Path) -> tuple[tuple[ExistingTicket, ...], tuple[str, ..
     The list is a `kdb ticket` document, issues as GitHub gives them (`body`, `state`, `state_reason`, `html_url`), or
     written by hand: `{consumer, train, arch, state, url}` for a rebuild that is planned without relmgr.
     """
-    document = _read_json(file, MAX_TICKETS_BYTES)
+    document = read_json(file, MAX_TICKETS_BYTES, "give a JSON list of objects")
     entries = document.get("tickets") if isinstance(document, dict) else document
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise UserError("not a list of tickets", where=str(file), next_step="give a JSON list of objects")
@@ -133,17 +134,6 @@ def _state(entry: dict[str, Any]) -> TicketState:
     if state in ("open", "done", "withdrawn"):
         return state  # type: ignore[no-any-return]
     raise NotATicket(f"its state {str(state)[:40]!r} is not open, closed, done or withdrawn")
-
-
-def _read_json(file: Path, limit: int) -> Any:
-    try:
-        if file.stat().st_size > limit:
-            raise UserError(f"larger than {limit} bytes", where=str(file), next_step="is it the right file?")
-        return json.loads(file.read_bytes())
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", where=str(file), next_step="check the path") from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"not JSON: {error}", where=str(file), next_step="give a JSON document") from None
 
 
 def check_values(pairs: Iterable[str], known: Iterable[str]) -> dict[str, str]:

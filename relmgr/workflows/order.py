@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from relmgr.gate.merge_order import plan_order
 from relmgr.model.order import OrderDeclarations, OrderPlan
 from relmgr.model.project import Project
 from relmgr.model.pull_request import PullRequest, PullRequestRef
+from relmgr.sources.json_files import read_json
 
 MAX_SNAPSHOT_BYTES = 256 * 2**20
 _NAME = re.compile(r"([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)#([1-9]\d{0,8})", re.ASCII)
@@ -42,14 +42,9 @@ def plan_pulls(
 
 def read_pulls(file: Path) -> tuple[PullRequest, ...]:
     """Return the pull requests of a recorded JSON file, under its key `pull_requests`."""
-    try:
-        if file.stat().st_size > MAX_SNAPSHOT_BYTES:
-            raise UserError(f"larger than {MAX_SNAPSHOT_BYTES} bytes", where=str(file), next_step="split it")
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"cannot be read: {error}", where=str(file), next_step="give a recorded JSON file") from None
+    data = read_json(file, MAX_SNAPSHOT_BYTES, "give a recorded JSON file")
     if not isinstance(data, dict) or "pull_requests" not in data:
-        raise UserError("holds no `pull_requests`", where=str(file), next_step="see `relmgr schema PullRequest`")
+        raise UserError("holds no `pull_requests`", where=str(file), next_step="give an object with that list")
     try:
         return _PULLS.validate_python(data["pull_requests"])
     except ValidationError as error:

@@ -32,6 +32,8 @@ def new_policy(policy_id: str, folder: Path, cases: Path | None, check: str, *, 
 def run_cases(policy_id: str | None, folder: Path, cases: Path | None) -> list[CaseResult]:
     """Return the result of every case of one policy, or of all policies in `folder`."""
     where = cases_of(folder, cases)
+    if not any(folder.glob("*.yaml")):
+        raise UserError("no policies in this folder", where=str(folder), next_step="name their folder with --folder")
     rules = {rule.policy.id: rule for rule in read_rules(folder, where)}
     if policy_id is not None and policy_id not in rules:
         raise UserError(f"no policy {policy_id!r} in {folder}", next_step=f"known: {', '.join(rules) or 'none'}")

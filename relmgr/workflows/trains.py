@@ -53,8 +53,9 @@ def named_train(calendar: Calendar, name: str) -> Train:
     """Return the train called `name` (`rocm-5.3`, or `5.3`), or raise `UserError` with the known names."""
     train = calendar.train(name)
     if train is None:
-        known = ", ".join(train.name for train in calendar.trains) or "none"
-        raise UserError(f"no train {name!r} in the calendar", next_step=f"use one of: {known}")
+        known = ", ".join(train.name for train in calendar.trains)
+        next_step = f"use one of: {known}" if known else "write the train into the calendar: it holds none"
+        raise UserError(f"no train {name!r} in the calendar", next_step=next_step)
     return train
 
 

@@ -70,7 +70,8 @@ def test_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     Path("notes.txt").write_text("hello")
     assert inspect("two.bundle", "notes.txt") == 3
     assert capsys.readouterr().out == (
-        "2 kernels in 3 code objects: 1 taking bare pointers, 1 taking memref descriptors.\n"
+        "Look at what could not be read: 1 of 3.\n"
+        "2 kernels in 2 code objects: 1 taking bare pointers, 1 taking memref descriptors.\n"
         "\n"
         "1  two.bundle: gfx90a, code object v6, 1 kernel\n"
         "2  two.bundle: gfx942, code object v4, 1 kernel\n"
@@ -95,7 +96,8 @@ def test_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     Path("a.hsaco").write_bytes(OLD.read_bytes())
     assert inspect("a.hsaco", "absent", "--format", "markdown") == 3
     assert capsys.readouterr().out == (
-        "**1 kernel in 2 code objects**: 1 taking bare pointers.\n"
+        "**Look at what could not be read: 1 of 2.**\n"
+        "**1 kernel in 1 code object**: 1 taking bare pointers.\n"
         "\n"
         "1. `a.hsaco`: gfx90a, code object v6, 1 kernel\n"
         "2. `absent`: **unreadable**: cannot be read: No such file or directory\n"

@@ -125,10 +125,10 @@ def test_the_plan_as_markdown_has_a_picture(tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "cannot be read"),
+        ("{", "bad.json:1: not JSON: Expecting property name"),
         ("[]", "holds no `pull_requests`"),
         ('{"pull_requests": [{"repository": "x"}]}', "pull_requests.0.repository"),
-        ("[" * 100_000, "cannot be read"),
+        ("[" * 100_000, "nested too deeply"),
     ],
 )
 def test_a_bad_snapshot_is_named(text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

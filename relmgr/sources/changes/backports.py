@@ -55,9 +55,12 @@ def find_target(clone: Clone, branch: str, topic: str | None) -> Target:
     """
     if branch not in clone.branches:
         close = difflib.get_close_matches(branch, list(clone.branches), n=3, cutoff=0.5)
-        raise UserError(
-            f"no branch {branch!r}", where=str(clone.path), next_step=f"close: {', '.join(close) or 'none'}"
+        known = (
+            f"did you mean {' or '.join(close)}?"
+            if close
+            else f"known branches: {', '.join(list(clone.branches)[:5]) or 'none'}"
         )
+        raise UserError(f"no branch {branch!r}", where=str(clone.path), next_step=known)
     refs = {ref.name: ref.commit for ref in clone.refs("refs/heads", "refs/remotes/origin")}
     local, there = refs.get(f"refs/heads/{branch}"), refs.get(f"refs/remotes/origin/{branch}")
     if local and there and not clone.is_ancestor(there, local):

@@ -100,7 +100,11 @@ class Clone:
                 "\n"
             )
         except SourceError as error:
-            raise SourceError(f"not a git repository git can read ({error.what})", where=str(path)) from None
+            raise SourceError(
+                f"not a git repository git can read ({error.what})",
+                where=str(path),
+                next_step="name a clone",
+            ) from None
         git_dir, inside = Path(answer[1]), answer[2] if len(answer) > 2 else ""
         if inside or (not (path / ".git").exists() and git_dir != path.resolve()):
             raise SourceError(

@@ -5,7 +5,6 @@ https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-t
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from relmgr.errors import UserError
 from relmgr.model.event import EventComment, ForgeEvent
 from relmgr.model.pull_request import PullRequestRef
 from relmgr.sources.github.pulls import login_of, time_of
+from relmgr.sources.json_files import read_json
 
 MAX_EVENT_BYTES = 32 * 2**20
 # What changes a fact that policies judge by (M8): text, base, head, draft, labels, state.
@@ -29,14 +29,7 @@ def read_event(file: Path, name: str | None = None) -> ForgeEvent:
 
     Raises `UserError` for a file that is no such payload.
     """
-    try:
-        if file.stat().st_size > MAX_EVENT_BYTES:
-            raise UserError("larger than an event", where=str(file), next_step="give $GITHUB_EVENT_PATH")
-        payload = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(
-            f"cannot be read: {error}", where=str(file), next_step="give the file of $GITHUB_EVENT_PATH"
-        ) from None
+    payload = read_json(file, MAX_EVENT_BYTES, "give the file of $GITHUB_EVENT_PATH")
     if not isinstance(payload, dict):
         raise UserError("not an event", where=str(file), next_step="give the file of $GITHUB_EVENT_PATH")
     try:
