@@ -20,6 +20,7 @@ from relmgr.sources.changes.backports import (
 from relmgr.sources.changes.reverts import Reverts, reverts_missing_on
 from relmgr.sources.git.clone import Clone
 from relmgr.sources.git.commit_log import read_commits
+from relmgr.workflows.locate import no_clone
 from relmgr.workflows.trains import clones_at_hand
 
 
@@ -35,6 +36,8 @@ def backport(
 ) -> Backport:
     """Say what taking the change `text` to `branch` does; with `apply` and nothing against it, take it."""
     clones = clones_at_hand(project)
+    if not clones:
+        raise no_clone(project, inside or project.pin().consumer)
     original = find_original(project, clones, text, inside)
     clone = clones[original.name]
     sweep_scratch(clone.path)
@@ -61,9 +64,9 @@ def backport(
 def missing_reverts(project: Project, branch: str | None, inside: str | None) -> tuple[OpenRevert, ...]:
     """Return the reverts that release branches lack (default: all of them), in the clone of `inside`."""
     name = inside or project.pin().consumer
-    clones, repository = clones_at_hand(project), project.repositories.get(name)
-    if repository is None or name not in clones:
-        raise UserError(f"no clone of {name} at hand", next_step=f"give one with --repo {name}=PATH")
+    clones, repository = clones_at_hand(project), project.repositories[name]
+    if name not in clones:
+        raise no_clone(project, name)
     clone = clones[name]
     if branch is not None and branch not in clone.branches:
         raise UserError(f"no branch {branch!r}", where=str(clone.path), next_step="give its whole name")

@@ -28,6 +28,7 @@ from relmgr.sources.snapshot import take_snapshot
 from relmgr.sources.trains import calendar_on_base
 from relmgr.workflows.gate_databases import with_databases
 from relmgr.workflows.gate_order import with_order
+from relmgr.workflows.locate import no_clone
 
 _SUBJECT = re.compile(r"^(?P<slug>[\w.-]+/[\w.-]+)#(?P<number>\d{1,9})$")
 
@@ -145,7 +146,8 @@ def _named(project: Project, subject: str) -> tuple[str, int]:
     if match is None or name is None:
         known = ", ".join(repository.slug for repository in project.repositories.values())
         raise UserError(
-            f"{subject!r} is no pull request of this project", next_step=f"write owner/repo#number, of: {known}"
+            f"{subject!r} is no pull request of this project",
+            next_step=f"write owner/repo#number, of: {known}; or name another project with --project",
         )
     return name, int(match["number"])
 
@@ -153,7 +155,7 @@ def _named(project: Project, subject: str) -> tuple[str, int]:
 def _clone(project: Project, name: str) -> Clone:
     repository = project.repositories[name]
     if repository.path is None:
-        raise UserError(f"no clone of {repository.slug} at hand", next_step=f"give one with --repo {name}=PATH")
+        raise no_clone(project, name)
     return Clone.open(repository.path)
 
 

@@ -42,11 +42,26 @@ def consumer_clone(project: Project, pin: PinConfig) -> Clone:
     """Open the consumer's clone, or say how to give one."""
     repository = project.repositories[pin.consumer]
     if repository.path is None:
-        raise UserError(
-            f"no clone of {repository.slug} at hand",
-            next_step=f"give one with --repo {pin.consumer}=PATH, or run inside it",
-        )
+        raise no_clone(project, pin.consumer)
     return Clone.open(repository.path)
+
+
+def no_clone(project: Project, name: str) -> UserError:
+    """Return what to say where a clone of the repository configured as `name` is needed and none was given.
+
+    In a clone of a repository that no shipped project knows, the project is what is missing, not a clone of another.
+    """
+    slug, here = project.repositories[name].slug, _clone_here()
+    strange = _remotes(here) if here is not None else []
+    known = [project, *(read_project(file) for file in shipped_projects().values())]
+    repositories = [repository for one in known for repository in one.repositories.values()]
+    if strange and not any(repository.is_named(remote) for repository in repositories for remote in strange):
+        return UserError(
+            f"this is a clone of {strange[0]}, and no shipped project has this remote; no clone of {slug} at hand",
+            next_step="name a project with --project NAME|FILE; `relmgr config new` begins a file for your own; "
+            f"or give --repo {name}=PATH for {project.name}",
+        )
+    return UserError(f"no clone of {slug} at hand", next_step=f"give one with --repo {name}=PATH, or run inside it")
 
 
 def default_ref(clone: Clone, project: Project, pin: PinConfig) -> str:
