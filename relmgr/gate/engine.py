@@ -9,12 +9,13 @@ from jinja2 import TemplateError
 
 from relmgr.errors import UserError
 from relmgr.gate.applies import Applies, applies_to
+from relmgr.gate.hand_in import how_to_hand_in
 from relmgr.gate.policies import Rule
 from relmgr.gate.registry import Result
 from relmgr.gate.waivers import waiver_evidence
 from relmgr.model.base import Outcome
 from relmgr.model.snapshot import Snapshot
-from relmgr.model.verdict import Verdict
+from relmgr.model.verdict import READ_IT, Verdict
 
 MAX_TEXT = 4000
 
@@ -58,8 +59,7 @@ def _unread(snapshot: Snapshot, rule: Rule, applies: Applies) -> tuple[str, ...]
 
 def _unknown(snapshot: Snapshot, rule: Rule, evidence: dict[str, Any], unread: tuple[str, ...]) -> Verdict:
     said = {"statement": f"could not tell: {'; '.join(unread)}", "unread": list(unread)}
-    remedy = "Make that readable, then ask again."
-    return _verdict(snapshot, rule, Outcome.UNKNOWN, evidence | said, remedy)
+    return _verdict(snapshot, rule, Outcome.UNKNOWN, evidence | said, how_to_hand_in(unread) or READ_IT)
 
 
 def _later(snapshot: Snapshot, rule: Rule, facts: Sequence[str]) -> Verdict:

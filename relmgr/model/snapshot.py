@@ -36,6 +36,10 @@ from relmgr.model.smoke_report import SignedReport
 from relmgr.model.trains import Train, TrainState
 from relmgr.model.waiver import Waiver
 
+# Why a fact is a gap, where the one who asks can do something about it: `gate/hand_in.py` knows what.
+FORGE_NOT_ASKED = "the forge was not asked"
+NO_REPORT = "no smoke report was given"
+
 SubjectKind = Literal["pull-request", "cut", "release"]
 Role = Literal["consumer", "provider", "other"]
 Gaps = dict[str, Annotated[str, Field(min_length=1)]]

@@ -9,6 +9,8 @@ from relmgr.model.base import Level, Noun, Outcome
 
 Decision = Literal["merge", "wait", "block"]
 Judged = Literal["live", "final-text-at", "recorded"]
+# The remedy of what could not be read, where no option of the command hands it in.
+READ_IT = "Make that readable, then ask again."
 
 
 class Verdict(Noun):
@@ -25,6 +27,11 @@ class Verdict(Noun):
     title: str
     evidence: dict[str, Any]
     remedy: str
+
+    @property
+    def next_step(self) -> str:
+        """The remedy where it says more than that something was not read."""
+        return "" if self.remedy == READ_IT else self.remedy
 
     @property
     def is_waived(self) -> bool:

@@ -15,7 +15,7 @@ from relmgr.errors import RelmgrError
 from relmgr.model.abi_diff import compare_headers
 from relmgr.model.facts import ChangelogFact, GuardAt, GuardFact, PinMove, Surface
 from relmgr.model.project import Contract, PinConfig, Project, Repository
-from relmgr.model.snapshot import Role, Snapshot
+from relmgr.model.snapshot import FORGE_NOT_ASKED, NO_REPORT, Role, Snapshot
 from relmgr.model.trains import Calendar, next_train_to_cut, supported_numbers, train_of_branch
 from relmgr.sources.changes.change import Change, added_lines, changed_files, commit_before
 from relmgr.sources.changes.pins import ChangedPins
@@ -26,9 +26,8 @@ from relmgr.sources.headers.header import read_header
 from relmgr.sources.provider.abi import AbiReader
 from relmgr.sources.trains import read_train_state
 
-FORGE = "the forge was not asked; a clone does not hold this"
+FORGE = f"{FORGE_NOT_ASKED}; a clone does not hold this"
 FORGE_FACTS = ("labels", "reviews", "checks", "pushed_at", "tickets")
-NO_REPORT = "no smoke report was given"
 # What an open pull request is there to collect: one that is planned waits for it, and nothing is wrong yet.
 COLLECTED = {
     "reviews": "people review it once it is open",
