@@ -8,7 +8,7 @@ from relmgr.model.audit import ReleaseFacts, ReleaseRow
 from relmgr.model.database_age import database_state, release_row
 from relmgr.model.project import PinConfig, Project
 from relmgr.model.status import Status, StatusDatabase
-from relmgr.sources.pins.history import release_tags
+from relmgr.sources.pins.history import last_release, release_tags
 from relmgr.sources.provider.abi import AbiReader
 from relmgr.sources.releases import read_releases, read_releases_at
 from relmgr.workflows.locate import consumer_clone, default_ref
@@ -27,15 +27,16 @@ def show_status(project: Project, pin: PinConfig, at: datetime | None) -> Status
     abi = AbiReader(project, pin)
     commit = commit_at(clone, default_ref(clone, project, pin), at)
     tags = [tag for tag, _ in release_tags(clone, project.repositories[pin.consumer])]
-    latest = [tag for tag in tags if at is None or clone.tags[tag].date <= at][-1:]
-    (now, *shipped), _ = read_releases_at(clone, project, pin, abi, [commit, *(f"refs/tags/{tag}" for tag in latest)])
+    latest = last_release([tag for tag in tags if at is None or clone.tags[tag].date <= at])
+    refs = [commit, f"refs/tags/{latest}"] if latest else [commit]
+    (now, *shipped), _ = read_releases_at(clone, project, pin, abi, refs)
     return Status(
         consumer=project.repositories[pin.consumer].slug,
         provider=project.repositories[pin.provider].slug,
         taken_at=at or datetime.now(timezone.utc),
         pin=show_pin(project, pin, None, at),
         crossing=now.crossing,
-        latest_release=release_row(shipped[0].model_copy(update={"tag": latest[0]})) if shipped else None,
+        latest_release=release_row(shipped[0].model_copy(update={"tag": latest})) if shipped else None,
         databases=tuple(_shown(now)),
     )
 

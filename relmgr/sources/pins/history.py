@@ -147,6 +147,11 @@ def release_tags(clone: Clone, repository: Repository) -> list[tuple[str, str]]:
     return sorted(named, key=lambda tag: (_version(tag[0]), -len(tag[0])))
 
 
+def last_release(tags: Sequence[str]) -> str | None:
+    """Return the last of release tags in version order: of aliases, `rocm-5.3` and `rocm-5.3.0`, the full name."""
+    return next((tag for tag in tags if _version(tag) == _version(tags[-1])), None)
+
+
 def _version(tag: str) -> tuple[int, ...]:
     """Return a tag's numbers, padded: `rocm-5.3` and `rocm-5.3.0` are one version."""
     numbers = [int(n) for n in re.findall(r"\d+", tag)]
