@@ -89,7 +89,7 @@ def _row(project: Project, train: Train, states: tuple[TrainState, ...], at: dat
     return {
         "train": train.name,
         "base_branch": train.base_branch,
-        "planned_cut": train.cut,
+        "planned_cut": train.cut_of(project.pin().consumer),
         "last_safe_day": last_safe_day(train),
         "cut": consumer.cut if consumer else None,
         "branch": consumer.branch if consumer else None,

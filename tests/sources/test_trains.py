@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import date, datetime
+from datetime import date, datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from relmgr.errors import UserError
 from relmgr.gate.windows import compare_with_repository
 from relmgr.model.base import Outcome
 from relmgr.model.project import Repository
-from relmgr.model.trains import Train
+from relmgr.model.trains import Train, TrainState
 from relmgr.settings import load_project
 from relmgr.sources.git.clone import Clone
 from relmgr.sources.trains import (
@@ -295,3 +295,18 @@ def test_the_shipped_calendar_has_the_numbers_and_the_days_to_regenerate() -> No
     assert {train.zone for train in calendar.trains} == {"America/Los_Angeles"}
     announced = {t.name: str(t.first_tag.tagged) for t in calendar.trains if t.first_tag and t.first_tag.announced}
     assert announced == {"rocm-5.7": "2023-09-15", "rocm-6.1": "2024-04-16"}
+
+
+@pytest.mark.parametrize(("repository", "cut"), [("miopen", date(2022, 8, 8)), ("migraphx", date(2022, 8, 9))])
+def test_the_shipped_calendar_knows_the_cut_of_each_consumer(repository: str, cut: date) -> None:
+    """MIGraphX cuts on days of its own: its branches are no disagreement with MIOpen's."""
+    train = read_calendar().train("rocm-5.3")
+    assert train is not None
+    assert train.cut_of(repository) == cut
+    branch, tag = "release/rocm-rel-5.3", "rocm-5.3.0"
+    state = TrainState(train=train.name, repository=repository, branch=branch, cut_at=noon(cut), first_tag=tag)
+    assert compare_with_repository(train, state, noon(date(2022, 10, 1))) == ()
+
+
+def noon(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, 12, tzinfo=timezone.utc)
