@@ -109,6 +109,33 @@ class Audit(Noun):
     scope: str
     findings: tuple[AuditFinding, ...]
 
+    @property
+    def in_short(self) -> tuple[AuditFinding, ...]:
+        """The findings, with one copy of a pin that stays behind told once: at `FIRST..LAST` of its releases."""
+        shown: list[AuditFinding] = []
+        runs: dict[tuple[tuple[str, str], ...], tuple[int, str]] = {}
+        for finding in self.findings:
+            behind = _sites_behind(finding)
+            if not behind:
+                shown.append(finding)
+            elif behind not in runs:
+                runs[behind] = (len(shown), finding.release or "")
+                shown.append(finding)
+            else:
+                place, first = runs[behind]
+                update = {"release": f"{first}..{finding.release}", "evidence": {"sites": dict(behind)}}
+                shown[place] = shown[place].model_copy(update=update)
+        return tuple(shown)
+
+
+def _sites_behind(finding: AuditFinding) -> tuple[tuple[str, str], ...]:
+    """Return the sites of a release, without their lines, that differ from the first one, which is in force."""
+    sites = finding.evidence.get("sites")
+    if finding.kind != "sites-disagree" or finding.release is None or not isinstance(sites, dict):
+        return ()
+    in_force = next(iter(sites.values()), None)
+    return tuple((str(site).partition(":")[0], str(ref)) for site, ref in sites.items() if ref != in_force)
+
 
 class ReleaseDatabase(Noun):
     """A database of a release and what is known of its age."""
