@@ -113,3 +113,13 @@ def test_1673_what_if_53_is_cut_later() -> None:
 def test_wording(name: str, ending: str, golden: Any) -> None:
     text = render(f"gate/check.{ending}.j2", d=judged(name), snapshot=read_recorded(name))
     golden(f"gate/story/{name}.{ending}", text)
+
+
+@pytest.mark.parametrize("name", STORY)
+def test_the_lists_of_policies_fit_a_terminal(name: str) -> None:
+    text = render("gate/check.txt.j2", d=judged(name), snapshot=read_recorded(name))
+    lines = text[text.index("Does not apply: ") : text.index("\nJudged ")].splitlines()
+    assert max(len(line) for line in lines) <= 100
+    listed = " ".join(line.strip() for line in lines)
+    skipped = [v.policy for v in judged(name).verdicts if v.outcome is Outcome.SKIPPED]
+    assert listed == f"Does not apply: {', '.join(skipped)}"
