@@ -127,13 +127,13 @@ def bind_report(
     project: Project, pin: PinConfig, abi: int | None, ref: str | None, pinned: str | None, head: str | None
 ) -> Binding:
     """Return what a report is about: from the options, and what they leave open from the consumer's clone, if any."""
-    if project.repositories[pin.consumer].path is None:
+    if project.repositories[pin.consumer].path is None and ref is None:
         return Binding(pin=pinned or "none", abi=number_under_test(project, pin, abi), head=head)
     from relmgr.sources.pins.history import pin_state
     from relmgr.sources.provider.abi import AbiReader
 
     clone = consumer_clone(project, pin)
-    commit = clone.resolve(ref or default_ref(clone, project, pin))
+    commit = clone.require(ref) if ref is not None else clone.resolve(default_ref(clone, project, pin))
     live = pin_state(clone, project, pin, commit).pin if commit else None
     if abi is None and pinned is None and live is not None:
         abi = AbiReader(project, pin).at(live.repository, live.ref).number

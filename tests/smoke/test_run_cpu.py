@@ -241,6 +241,10 @@ def test_a_report_is_bound_to_the_clones_pin_and_head(tmp_path: Path) -> None:
     assert (report["pin"], report["abi"], report["head"]) == (sha, 6, head)
     loose = report_of(*ONE_CELL, "--pinned", "rocm-5.4.0", "--head", "f" * 40)
     assert (loose["pin"], loose["head"]) == ("rocm-5.4.0", "f" * 40)
+    strange = relmgr("run", "--backend", "cpu", *ONE_CELL, "--repo", f"miopen={clone.path}", "--ref", "nowhere")
+    assert (strange.returncode, "no ref 'nowhere'" in strange.stderr, strange.stdout) == (3, True, "")
+    nobodys = relmgr("run", "--backend", "cpu", *ONE_CELL, "--ref", "nowhere")
+    assert (nobodys.returncode, "no clone of ROCm/MIOpen at hand" in nobodys.stderr) == (2, True)
 
 
 SECRET = "a secret that is long enough"
