@@ -16,7 +16,7 @@ from relmgr.sinks.github import GitHubSink
 from relmgr.sources.github.auth import Credentials
 from relmgr.sources.github.client import GitHub, NotFound
 from relmgr.sources.github.facts import is_on_branch, read_ticket_issues
-from relmgr.sources.github.pulls import read_comments, read_pull
+from relmgr.sources.github.pulls import read_pull
 from relmgr.sources.github.waits import Clock
 
 CONSUMER, PROVIDER = "ROCm/MIOpen", "ROCm/rocMLIR"
@@ -108,7 +108,8 @@ def test_m11_pages_are_followed(url: str) -> None:
     number = open_pull(dev, CONSUMER, "long-thread", "Words.")["number"]
     for n in range(120):
         dev.send("POST", f"/repos/{CONSUMER}/issues/{number}/comments", {"body": f"comment {n}"})
-    assert [one.body for one in read_comments(door(url), ref(number))] == [f"comment {n}" for n in range(120)]
+    thread = door(url).get_all(f"/repos/{CONSUMER}/issues/{number}/comments")
+    assert [one["body"] for one in thread] == [f"comment {n}" for n in range(120)]
     assert outcomes(apply(url, UpsertComment(thread=ref(number), key="gate", body="x"))) == ["created"]
     assert outcomes(apply(url, UpsertComment(thread=ref(number), key="gate", body="x"))) == ["unchanged"]
 

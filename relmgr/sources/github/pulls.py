@@ -123,20 +123,6 @@ def read_base(github: GitHub, ref: PullRequestRef) -> str | None:
         return None
 
 
-def read_comments(github: GitHub, ref: PullRequestRef) -> tuple[PullRequestComment, ...]:
-    """Return every comment of a pull request's thread, oldest first."""
-    slug = github.canonical(ref.repository)
-    return tuple(
-        PullRequestComment(
-            author=login_of(entry["user"]),
-            body=entry["body"] or "",
-            created_at=time_of(entry["created_at"]),
-            url=entry["html_url"],
-        )
-        for entry in github.get_all(f"/repos/{slug}/issues/{ref.number}/comments")
-    )
-
-
 def login_of(account: dict[str, Any] | None) -> str:
     """Return an account's login as it stands beside a comment: a bot's ends in `[bot]`; a deleted account is ghost."""
     if not account:

@@ -11,7 +11,7 @@ from relmgr.errors import SourceError
 from relmgr.model.pull_request import PullRequestRef
 from relmgr.sources.github.auth import Credentials
 from relmgr.sources.github.client import GitHub
-from relmgr.sources.github.pulls import read_comments, read_open_pulls, read_pull, read_pulls
+from relmgr.sources.github.pulls import read_open_pulls, read_pull, read_pulls
 from relmgr.sources.github.queries import OPEN_PULLS, compare_query, list_query, pulls_query
 from relmgr.sources.github.waits import Clock
 from tests.support.github_schema import graphql_schema_file
@@ -216,5 +216,5 @@ def test_a_pull_that_is_not_there_is_a_source_error(standin: StandIn) -> None:
 def test_comments_of_deleted_accounts_and_without_words(standin: StandIn) -> None:
     standin.add_pull("acme/gadget", 7)
     standin.add_comment("acme/gadget", 7, None, "")
-    (comment,) = read_comments(door(standin), ref(7))
+    (comment,) = read_pull(door(standin), ref(7)).comments or ()
     assert (comment.author, comment.body) == ("ghost", "")
